@@ -1,0 +1,36 @@
+/** Branded ids and how they are made. Time and randomness are arguments, so that tests and replays are exact. */
+declare const brand: unique symbol;
+type Branded<Name extends string> = string & { readonly [brand]?: Name };
+
+export type EventId = Branded<'event'>;
+export type ConversationId = Branded<'conversation'>;
+export type TurnId = Branded<'turn'>;
+export type ApprovalId = Branded<'approval'>;
+export type ReceiptId = Branded<'receipt'>;
+export type WorkspaceId = Branded<'workspace'>;
+export type AgentId = Branded<'agent'>;
+export type OperationKey = Branded<'operation'>;
+export type AttachmentId = Branded<'attachment'>;
+export type SessionId = Branded<'session'>;
+/** Lower-case hex of a SHA-256. */
+export type Sha256 = Branded<'sha256'>;
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** UUID version 7 (RFC 9562): 48 bits of milliseconds, then randomness. `random` gives that many fresh bytes. */
+export const uuidv7 = (nowMs: number, random: (bytes: number) => Uint8Array): string => {
+  const bytes = new Uint8Array(16);
+  bytes.set(random(10), 6);
+  let rest = nowMs;
+  for (let index = 5; index >= 0; index -= 1) {
+    bytes[index] = rest % 256;
+    rest = Math.floor(rest / 256);
+  }
+  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f);
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
+  const text = hex(bytes);
+  return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;
+};
+
+export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const sha256Pattern = /^[0-9a-f]{64}$/;

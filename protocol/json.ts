@@ -1,0 +1,34 @@
+/**
+ * Canonical JSON (RFC 8785 restricted to strings, safe integers, booleans, null, arrays and plain objects).
+ * What is signed or hashed goes through here; a value outside the restriction throws, it is never coerced.
+ */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+const isPlainObject = (value: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+};
+
+const quote = (text: string): string => {
+  if (!text.isWellFormed()) throw new TypeError('canonical JSON refuses a lone surrogate');
+  return JSON.stringify(text);
+};
+
+/** Canonical text of `value`. Members whose value is `undefined` are left out. @throws TypeError outside the restriction. */
+export const canonical = (value: unknown): string => {
+  if (value === null || typeof value === 'boolean') return String(value);
+  if (typeof value === 'string') return quote(value);
+  if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value)) throw new TypeError('canonical JSON refuses numbers that are not safe integers');
+    return Object.is(value, -0) ? '0' : String(value);
+  }
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (typeof value === 'object' && isPlainObject(value)) {
+    const members = Object.entries(value as Record<string, unknown>)
+      .filter(([, member]) => member !== undefined)
+      .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)) // UTF-16 code unit order, as RFC 8785 3.2.3 asks
+      .map(([name, member]) => `${quote(name)}:${canonical(member)}`);
+    return `{${members.join(',')}}`;
+  }
+  throw new TypeError(`canonical JSON refuses a ${typeof value}`);
+};

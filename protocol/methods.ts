@@ -1,0 +1,23 @@
+/**
+ * The API: one sorted table (a test keeps it sorted). The bridge answers nothing that is not here, a client asks
+ * nothing that is not here, and both parse what they get with the same schemas.
+ */
+import { approvalMethods } from './methods/approval.ts';
+import { connectionMethods } from './methods/connection.ts';
+import { conversationMethods } from './methods/conversation.ts';
+import type { Method } from './methods/method.ts';
+import { workspaceMethods } from './methods/workspace.ts';
+import type { z } from './schema.ts';
+
+export const methods = {
+  ...conversationMethods,
+  ...approvalMethods,
+  ...connectionMethods,
+  ...workspaceMethods,
+} as const satisfies Record<string, Method>;
+
+export type MethodName = keyof typeof methods;
+export type Params<M extends MethodName> = z.infer<(typeof methods)[M]['params']>;
+export type Answer<M extends MethodName> = z.infer<(typeof methods)[M]['result']>;
+export const isMethod = (name: string): name is MethodName => Object.hasOwn(methods, name);
+export const methodNames = Object.keys(methods).sort() as readonly MethodName[];

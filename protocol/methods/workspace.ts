@@ -1,0 +1,260 @@
+/** workspace.*, trust.*, files.*: directories the operator opened and what may be read there. */
+import { limits } from '../limits.ts';
+import { count, list, name, sha256, text, time, uuid, z } from '../schema.ts';
+import type { Method } from './method.ts';
+
+const path = text(limits.pathBytes);
+/** Relative to the workspace root, forward slashes; empty is the root itself. */
+const relative = text(limits.pathBytes);
+
+export const workspaceSummary = z.strictObject({
+  workspaceId: uuid,
+  path,
+  /** Last component, for people. */
+  name: text(limits.nameBytes),
+  practice: z.boolean(),
+  open: z.boolean(),
+  openedAt: time,
+  conversations: count,
+  /** Why it cannot be used right now, or null. */
+  problem: z.nullable(z.enum(['workspace_unavailable', 'workspace_changed', 'workspace_leased'])),
+});
+export type WorkspaceSummary = z.infer<typeof workspaceSummary>;
+
+/** G-23 reduced: the files that run code when an agent starts, listed with hashes and asked about once. */
+export const trustFile = z.strictObject({
+  path: relative,
+  sha256: z.nullable(sha256),
+  bytes: count,
+  /** Which agents read it, and what it can start. */
+  agents: list(text(100), 20),
+  what: text(300),
+});
+export type TrustFile = z.infer<typeof trustFile>;
+export const trustState = z.strictObject({
+  workspaceId: uuid,
+  /** `none_found` needs no answer; `accepted` was answered for exactly these hashes; `changed` and `unanswered` ask. */
+  state: z.enum(['none_found', 'accepted', 'changed', 'unanswered']),
+  fingerprint: sha256,
+  files: list(trustFile, limits.trustFiles),
+  truncated: z.boolean(),
+  acceptedAt: z.optional(time),
+  receiptId: z.optional(uuid),
+});
+export type TrustState = z.infer<typeof trustState>;
+
+export const fileEntry = z.strictObject({
+  /** For display: never a substitute for the bytes of the name. */
+  name: text(1024),
+  /** Relative path to open it with; null where the name is not UTF-8. */
+  path: z.nullable(relative),
+  type: z.enum(['file', 'directory', 'symlink', 'other']),
+  bytes: count,
+  modifiedAt: time,
+  /** Listed with a lock; its content answers `path_denied`. */
+  secret: z.boolean(),
+  link: z.optional(z.strictObject({ target: text(limits.pathBytes), place: z.enum(['inside', 'outside', 'missing']) })),
+  /** More than one hard link: writing replaces this name only. */
+  shared: z.optional(z.boolean()),
+});
+export type FileEntry = z.infer<typeof fileEntry>;
+
+/** Guards against change during and between reads: dev, ino, size, mtime in nanoseconds, as opaque text. */
+export const revision = text(128);
+
+export const fileStat = z.strictObject({
+  path: relative,
+  type: z.enum(['file', 'directory', 'symlink', 'other']),
+  bytes: count,
+  modifiedAt: time,
+  secret: z.boolean(),
+  revision,
+});
+
+export const fileRead = z.strictObject({
+  path: relative,
+  revision,
+  bytes: count,
+  modifiedAt: time,
+  content: z.discriminatedUnion('kind', [
+    z.strictObject({
+      kind: z.literal('text'),
+      text: text(limits.readBytes),
+      encoding: z.enum(['utf-8', 'utf-16le', 'utf-16be', 'windows-1252']),
+      /** Other encodings than UTF-8 are a labelled preview. */
+      preview: z.boolean(),
+      bom: z.boolean(),
+      eol: z.enum(['lf', 'crlf', 'mixed', 'none']),
+      firstLine: count,
+      lines: count,
+      /** Byte offset to go on at, or null at the end. */
+      nextOffset: z.nullable(count),
+      totalLines: z.nullable(count),
+    }),
+    z.strictObject({ kind: z.literal('image'), mime: text(64), sha256, bytes: count, dataUrl: z.optional(text(limits.readBytes)) }),
+    z.strictObject({ kind: z.literal('binary'), sniff: text(64) }),
+  ]),
+});
+export type FileRead = z.infer<typeof fileRead>;
+
+export const workspaceMethods = {
+  'files.list': {
+    params: z.strictObject({ workspaceId: uuid, path: relative, cursor: z.optional(text(64)) }),
+    result: z.strictObject({
+      entries: list(fileEntry, limits.directoryPage),
+      cursor: z.nullable(text(64)),
+      total: count,
+      truncated: z.boolean(),
+    }),
+    capability: 'files.read',
+    mutates: false,
+    errors: [
+      'workspace_unknown',
+      'workspace_changed',
+      'workspace_unavailable',
+      'invalid_path',
+      'path_denied',
+      'symlink_refused',
+      'not_found',
+      'not_a_directory',
+      'unknown_cursor',
+    ],
+  },
+  'files.read': {
+    params: z.strictObject({
+      workspaceId: uuid,
+      path: relative,
+      offset: z.optional(count),
+      /** Answer `file_changed` when the file is of another revision. */
+      revision: z.optional(revision),
+      /** Read as this encoding, as a labelled preview. */
+      encoding: z.optional(z.enum(['utf-16le', 'utf-16be', 'windows-1252'])),
+    }),
+    result: fileRead,
+    capability: 'files.read',
+    mutates: false,
+    errors: [
+      'workspace_unknown',
+      'workspace_changed',
+      'workspace_unavailable',
+      'invalid_path',
+      'path_denied',
+      'symlink_refused',
+      'not_found',
+      'not_a_file',
+      'unsupported_file_type',
+      'invalid_encoding',
+      'content_too_large',
+      'file_changed',
+    ],
+  },
+  /** One-time sight of a secret file by the operator: an action with a receipt, logged, never given to an agent. */
+  'files.reveal': {
+    params: z.strictObject({ workspaceId: uuid, path: relative }),
+    result: fileRead,
+    capability: 'files.reveal',
+    mutates: true,
+    errors: [
+      'workspace_unknown',
+      'workspace_changed',
+      'invalid_path',
+      'path_denied',
+      'symlink_refused',
+      'not_found',
+      'not_a_file',
+      'unsupported_file_type',
+      'content_too_large',
+    ],
+  },
+  /** Fuzzy search of file names below the root, for @ mentions and the palette. */
+  'files.search': {
+    params: z.strictObject({ workspaceId: uuid, query: text(200), limit: z.optional(count) }),
+    result: z.strictObject({
+      matches: list(z.strictObject({ path: relative, type: z.enum(['file', 'directory']) }), 200),
+      truncated: z.boolean(),
+    }),
+    capability: 'files.read',
+    mutates: false,
+    errors: ['workspace_unknown', 'workspace_changed', 'workspace_unavailable'],
+  },
+  'files.stat': {
+    params: z.strictObject({ workspaceId: uuid, path: relative }),
+    result: fileStat,
+    capability: 'files.read',
+    mutates: false,
+    errors: ['workspace_unknown', 'workspace_changed', 'workspace_unavailable', 'invalid_path', 'symlink_refused', 'not_found'],
+  },
+  'trust.accept': {
+    params: z.strictObject({ workspaceId: uuid, fingerprint: sha256, note: z.optional(text(limits.noteUnits)) }),
+    result: trustState,
+    capability: 'trust',
+    mutates: true,
+    errors: ['workspace_unknown', 'workspace_changed', 'digest_mismatch'],
+  },
+  'trust.get': {
+    params: z.strictObject({ workspaceId: uuid }),
+    result: trustState,
+    capability: 'trust',
+    mutates: false,
+    errors: ['workspace_unknown', 'workspace_changed', 'workspace_unavailable'],
+  },
+  /** Directories only, for the operator's folder picker; absolute path, home when empty. */
+  'workspace.browse': {
+    params: z.strictObject({ path }),
+    result: z.strictObject({
+      path,
+      parent: z.nullable(path),
+      entries: list(z.strictObject({ name: text(limits.nameBytes), path, repository: z.boolean() }), 1000),
+      truncated: z.boolean(),
+    }),
+    capability: 'workspace',
+    mutates: false,
+    errors: ['invalid_path', 'not_found', 'not_a_directory', 'path_denied'],
+  },
+  'workspace.close': {
+    params: z.strictObject({ workspaceId: uuid, force: z.optional(z.boolean()) }),
+    result: z.strictObject({}),
+    capability: 'workspace',
+    mutates: true,
+    errors: ['workspace_unknown', 'conversation_active'],
+  },
+  /** New folder inside `parent`, opened at once. */
+  'workspace.create': {
+    params: z.strictObject({ parent: path, name: name(limits.nameBytes) }),
+    result: workspaceSummary,
+    capability: 'workspace',
+    mutates: true,
+    errors: ['invalid_path', 'not_found', 'not_a_directory', 'already_exists', 'workspace_leased'],
+  },
+  /** Leaves the recent list; its conversations stay. */
+  'workspace.forget': {
+    params: z.strictObject({ workspaceId: uuid }),
+    result: z.strictObject({}),
+    capability: 'workspace',
+    mutates: true,
+    errors: ['workspace_unknown', 'conversation_active'],
+  },
+  'workspace.list': {
+    params: z.strictObject({}),
+    result: z.strictObject({ workspaces: list(workspaceSummary, 500) }),
+    capability: 'workspace',
+    mutates: false,
+    errors: [],
+  },
+  'workspace.open': {
+    /** A path, or the practice workspace. */
+    params: z.strictObject({ path: z.optional(path), practice: z.optional(z.boolean()) }),
+    result: workspaceSummary,
+    capability: 'workspace',
+    mutates: true,
+    errors: ['invalid_path', 'not_found', 'not_a_directory', 'path_denied', 'workspace_leased', 'workspace_unavailable'],
+  },
+  /** Restores the practice workspace to its template; only that directory and its rows. */
+  'workspace.reset': {
+    params: z.strictObject({ workspaceId: uuid }),
+    result: workspaceSummary,
+    capability: 'workspace',
+    mutates: true,
+    errors: ['workspace_unknown', 'conversation_active', 'forbidden', 'symlink_refused'],
+  },
+} as const satisfies Record<string, Method>;
