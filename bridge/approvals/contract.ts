@@ -1,0 +1,102 @@
+/** What the approvals room gives: the desk where every action waits, and the seal that signs what became of it. */
+import type { Actor } from '#protocol/actor.ts';
+import type { ActionKind, ApprovalFacts, ApprovalOption, Outcome, WithdrawReason } from '#protocol/events.ts';
+import type { Json } from '#protocol/json.ts';
+import type { ApprovalView, ReceiptSummary, RuleView } from '#protocol/methods/approval.ts';
+import type { Params } from '#protocol/methods.ts';
+import type { ReceiptRow, Tx } from '../ledger/contract.ts';
+
+/** Who runs the action, for the action bytes and the receipt. */
+export interface ActingAgent {
+  readonly id: string;
+  readonly name: string;
+  readonly version: string;
+  readonly executableSha256: string;
+  readonly entrySha256: string | null;
+  readonly model: string | null;
+  readonly session: string;
+  readonly enforcement: 'mediated' | 'cooperative' | 'unrestricted';
+  readonly containment: 'bubblewrap' | 'best_effort';
+}
+export interface ActingWorkspace {
+  readonly id: string;
+  /** Digest of canonical path, dev and ino. */
+  readonly rootSha256: string;
+  readonly path: string;
+  /** Commit the walker read from .git, or null. */
+  readonly gitHead: string | null;
+}
+
+/** What the pure describers (`describe.ts`) make of a request: the exact part and the shown part. */
+export interface Described {
+  readonly kind: ActionKind;
+  readonly effects: readonly Json[];
+  /** Exact: argv, cwd, environment changes; path, revision, content hash; tool and rawInput text. */
+  readonly detail: Json;
+  readonly facts: ApprovalFacts;
+  readonly words: { readonly title?: string | undefined; readonly description?: string | undefined };
+}
+
+export interface ApprovalRequest extends Described {
+  readonly conversationId: string;
+  readonly turnId: string | null;
+  readonly toolCallId: string | null;
+  readonly agent: ActingAgent;
+  readonly workspace: ActingWorkspace;
+  /** As the agent offered them (hidden ones already dropped), or the bridge's own allow/deny for served effects. */
+  readonly options: readonly ApprovalOption[];
+  /** Aborts: withdrawn{agent}. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+export type Verdict =
+  | { readonly value: 'allow' | 'deny'; readonly approvalId: string; readonly receiptId: string; readonly optionId: string; readonly note?: string | undefined }
+  | { readonly value: 'withdrawn'; readonly approvalId: string; readonly reason: WithdrawReason }
+  | { readonly value: 'expired'; readonly approvalId: string };
+
+/** How `bridge run --allow all|none` answers what would be asked, in a conversation it owns. Reject rules still act. */
+export type StandingAnswer = { readonly value: 'allow' | 'deny'; readonly rule: string };
+
+export interface Desk {
+  /**
+   * Makes the action and its digest, asks the policy, and otherwise waits for the operator. Resolves only after the
+   * decision and its receipt are durable. Never rejects for a decision; rejects with Refusal read_only or when full.
+   */
+  ask(request: ApprovalRequest): Promise<Verdict>;
+  /** Check order R-11. `store` runs in the same transaction, so that the operation's answer commits with the decision. */
+  decide(actor: Actor, params: Params<'approval.decide'>, store?: (tx: Tx, answer: { receiptId: string; receiptSeq: number }) => void): Promise<{ receiptId: string; receiptSeq: number }>;
+  /** Pending approvals of a conversation (or one of them) become withdrawn; the waiting `ask` resolves. */
+  withdraw(where: { conversationId: string; approvalId?: string; toolCallId?: string }, reason: WithdrawReason): Promise<void>;
+  /** Signs what came of an allowed action, exactly once; later calls for the same approval are ignored. */
+  outcome(approvalId: string, outcome: Outcome, result: { resultSha256?: string | undefined; startedAt: number; endedAt: number; sentence?: string | undefined }): Promise<void>;
+  /** An allowed, unused permission of this conversation that names the same effect; consumed by this call (R-01). */
+  consume(conversationId: string, effect: { type: 'write'; path: string; contentSha256: string } | { type: 'execute'; argv: readonly string[]; cwd: string }): { approvalId: string; receiptId: string } | null;
+  standing(conversationId: string, answer: StandingAnswer | null): void;
+  list(params: Params<'approval.list'>): { approvals: ApprovalView[]; more: boolean };
+  get(approvalId: string): ApprovalView | null;
+  rules(): { generation: number; digest: string; rules: RuleView[] };
+  changeRule(actor: Actor, ruleId: string, change: 'remove' | 'disable' | 'enable'): Promise<{ receiptId: string }>;
+  /** At boot, in one transaction with the rest of recovery: pending → withdrawn{bridge_restarted}. */
+  recover(tx: Tx): void;
+  close(): void;
+}
+
+/** Receipts that are not about an approval: genesis, session, trust, reveal, policy, recovery. Signed inside the caller's transaction. */
+export interface Seal {
+  readonly keyId: string;
+  readonly publicKeyPem: string;
+  sign(tx: Tx, what: SealInput): ReceiptRow;
+  /** Genesis, once per installation; called at boot before listening. */
+  genesis(tx: Tx): void;
+}
+export interface SealInput {
+  readonly kind: 'genesis' | 'policy' | 'trust' | 'reveal' | 'session' | 'recovery';
+  readonly conversationId?: string | undefined;
+  readonly actor: Actor | null;
+  /** Canonical detail; becomes the action bytes of the receipt. No prompt or file text, no secret. */
+  readonly detail: Json;
+  readonly sentence: string;
+}
+export interface ReceiptReader {
+  list(params: Params<'receipt.list'>): { receipts: ReceiptSummary[]; more: boolean };
+}

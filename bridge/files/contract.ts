@@ -1,0 +1,44 @@
+/** What the files room gives: the only opener of workspace paths, and the registry of workspaces on top of it. */
+import type { FileEntry, FileRead, WorkspaceSummary } from '#protocol/methods/workspace.ts';
+import type { z } from '#protocol/schema.ts';
+import type { fileStat } from '#protocol/methods/workspace.ts';
+
+/** A workspace root held by descriptor, device and inode. Paths below are relative, forward slashes, '' is the root. */
+export interface Root {
+  readonly workspaceId: string;
+  readonly path: string;
+  readonly dev: string;
+  readonly ino: string;
+  /** sha256 over canonical path, dev, ino. */
+  readonly rootSha256: string;
+  /** @throws Refusal workspace_changed, workspace_unavailable when the path no longer leads to this directory. */
+  check(): void;
+  list(path: string, cursor?: string): { entries: FileEntry[]; cursor: string | null; total: number; truncated: boolean };
+  stat(path: string): z.infer<typeof fileStat>;
+  read(path: string, options?: { offset?: number | undefined; revision?: string | undefined; encoding?: 'utf-16le' | 'utf-16be' | 'windows-1252' | undefined; reveal?: boolean }): FileRead;
+  /** Whole text of a UTF-8 file for an agent's read or an approval's diff; null where there is no file. Secret policy applies. */
+  readText(path: string, maxBytes: number): { text: string; revision: string; bytes: number; bom: boolean } | null;
+  /** Atomic: temp in the same directory by descriptor, fsync, rename, fsync directory; keeps mode bits. `expect` null: must not exist. */
+  write(path: string, bytes: Uint8Array, expect: string | null): { revision: string; sha256: string };
+  /** Absolute or relative agent path → relative to the root, or null where it lies outside. Grammar only, opens nothing. */
+  relative(path: string): string | null;
+  isSecret(path: string): boolean;
+  search(query: string, limit: number, signal: AbortSignal): Promise<{ matches: { path: string; type: 'file' | 'directory' }[]; truncated: boolean }>;
+  /** Commit id read from .git/HEAD by the walker, or null. */
+  gitHead(): string | null;
+  close(): void;
+}
+
+export interface Workspaces {
+  list(): WorkspaceSummary[];
+  open(where: { path: string } | { practice: true }): Promise<WorkspaceSummary>;
+  create(parent: string, name: string): Promise<WorkspaceSummary>;
+  /** The live root, lease held. @throws Refusal workspace_unknown, workspace_changed, workspace_unavailable, workspace_leased */
+  root(workspaceId: string): Root;
+  close(workspaceId: string): Promise<void>;
+  forget(workspaceId: string): Promise<void>;
+  /** Practice only. */
+  reset(workspaceId: string): Promise<WorkspaceSummary>;
+  browse(path: string): { path: string; parent: string | null; entries: { name: string; path: string; repository: boolean }[]; truncated: boolean };
+  closeAll(): void;
+}

@@ -1,0 +1,276 @@
+/**
+ * What the ledger gives the rooms. The ledger is the truth: if it is not appended it did not happen.
+ * All SQL lives in bridge/ledger; rooms hold this interface, handed over by main.
+ */
+import type { AnyEvent, ActionKind, BlobRef, Event, EventDraft, Outcome, ReceiptKind, StopReason, WithdrawReason } from '#protocol/events.ts';
+import type { ActivityFrame, Delivery, Draft } from '#protocol/frames.ts';
+
+export interface ConversationRow {
+  readonly conversationId: string;
+  readonly workspaceId: string;
+  readonly workspacePath: string;
+  readonly title: string;
+  readonly agentId: string;
+  readonly agentTitle: string;
+  readonly createdAt: number;
+  /** Kept by `append`. */
+  readonly updatedAt: number;
+  readonly lastSeq: number;
+  readonly bytes: number;
+  readonly full: boolean;
+  readonly archived: boolean;
+  /** The agent's own session id; never handed to another agent (G-11). */
+  readonly sessionId: string | null;
+  readonly lastStop: StopReason | null;
+  /** Header state owned by conversations, as JSON text. */
+  readonly header: string;
+}
+
+export type OperationState = 'running' | 'done' | 'failed' | 'uncertain';
+export interface OperationRow {
+  readonly key: string;
+  readonly method: string;
+  readonly paramsSha256: string;
+  readonly state: OperationState;
+  /** JSON text of the answer, or of the error's code. */
+  readonly result: string | null;
+  readonly acceptedAt: number;
+}
+
+export interface ReceiptRow {
+  /** 1, 2, 3 … without a gap, over the whole installation. */
+  readonly seq: number;
+  readonly receiptId: string;
+  readonly kind: ReceiptKind;
+  readonly conversationId: string | null;
+  readonly approvalId: string | null;
+  readonly at: number;
+  /** Exact bytes of the statement; never re-serialised. */
+  readonly payload: Uint8Array;
+  readonly signature: Uint8Array;
+  readonly keyId: string;
+  readonly actionSha256: string | null;
+  readonly value: 'allow' | 'deny' | null;
+  readonly outcome: Outcome | null;
+  readonly by: string | null;
+  readonly sentence: string;
+}
+
+export interface ApprovalRecord {
+  readonly approvalId: string;
+  readonly conversationId: string;
+  readonly turnId: string | null;
+  readonly toolCallId: string | null;
+  readonly kind: ActionKind;
+  readonly digest: string;
+  readonly state: 'pending' | 'allowed' | 'denied' | 'withdrawn' | 'expired';
+  readonly requestedAt: number;
+  readonly requestedSeq: number;
+  readonly expiresAt: number;
+  readonly decidedAt: number | null;
+  readonly receiptId: string | null;
+  readonly reason: WithdrawReason | null;
+  readonly by: 'operator' | 'rule' | 'cli' | null;
+  readonly rule: string | null;
+  readonly note: string | null;
+  readonly outcome: Outcome | null;
+  /** JSON text of the `approval.requested` data. */
+  readonly request: string;
+}
+
+export interface RuleRow {
+  readonly ruleId: string;
+  readonly effect: 'allow' | 'reject';
+  readonly kind: ActionKind;
+  readonly agentId: string;
+  readonly workspaceId: string;
+  readonly match: string;
+  readonly sentence: string;
+  readonly createdAt: number;
+  readonly hits: number;
+  readonly lastHitAt: number | null;
+  readonly enabled: boolean;
+}
+
+export interface SessionRow {
+  readonly sessionId: string;
+  /** sha256 of the cookie value; the value itself is never stored. */
+  readonly cookieSha256: string;
+  readonly publicKeySpki: Uint8Array;
+  readonly keyId: string;
+  readonly client: string;
+  readonly port: number;
+  readonly createdAt: number;
+  readonly seenAt: number;
+  readonly expiresAt: number;
+  /** Kept until it would have expired, so that 410 can tell revoked from unknown. */
+  readonly revoked: boolean;
+}
+
+export interface WorkspaceRow {
+  readonly workspaceId: string;
+  /** realpath. */
+  readonly path: string;
+  readonly dev: string;
+  readonly ino: string;
+  readonly practice: boolean;
+  readonly openedAt: number;
+  readonly forgotten: boolean;
+}
+
+export interface TrustRow {
+  readonly workspaceId: string;
+  readonly fingerprint: string;
+  readonly acceptedAt: number;
+  readonly receiptId: string;
+}
+
+/** Small indexed reads on the writer's connection: see their own transaction, take well under a millisecond. */
+export interface Reads {
+  meta(name: string): string | null;
+  conversation(conversationId: string): ConversationRow | null;
+  conversations(filter: { workspaceId?: string | undefined; archived?: boolean | undefined; before?: number | undefined; limit: number }): ConversationRow[];
+  operation(key: string): OperationRow | null;
+  runningOperations(): OperationRow[];
+  lastReceipt(): ReceiptRow | null;
+  receipt(receiptId: string): ReceiptRow | null;
+  /** The decision or outcome receipts of an approval, in order. */
+  receiptsOf(approvalId: string): ReceiptRow[];
+  /** Newest first. */
+  receipts(filter: { conversationId?: string | undefined; beforeSeq?: number | undefined; limit: number }): ReceiptRow[];
+  /** Every receipt in order, streamed. */
+  allReceipts(): Iterable<ReceiptRow>;
+  action(sha256: string): Uint8Array | null;
+  approval(approvalId: string): ApprovalRecord | null;
+  approvals(filter: { state: 'pending' | 'decided' | 'all'; conversationId?: string | undefined; before?: number | undefined; limit: number }): ApprovalRecord[];
+  pendingApprovals(conversationId: string): number;
+  rules(): RuleRow[];
+  sessions(): SessionRow[];
+  sessionByCookie(cookieSha256: string): SessionRow | null;
+  workspaces(): WorkspaceRow[];
+  trust(workspaceId: string): TrustRow | null;
+  agents(): { readonly agentId: string; readonly spec: string }[];
+  view(conversationId: string): string | null;
+  processes(): { readonly pid: number; readonly startTime: string; readonly marker: string }[];
+  /** Turns with a start and no end, for recovery. */
+  openTurns(): { readonly conversationId: string; readonly turnId: string; readonly startedAt: number }[];
+  /** Events with seq in (after, through], ascending; for small spans. */
+  events(conversationId: string, after: number, through: number): AnyEvent[];
+}
+
+/** One atomic piece of work. Everything here is undone together when the work throws. */
+export interface Tx extends Reads {
+  /** Assigns id, seq and time, moves oversized text to blobs, checks the size bound. Returns the stored event, or null where the transcript is full and the event is of a kind the cap drops. */
+  append(conversationId: string, draft: EventDraft): Event | null;
+  /** Ends the streaming draft of the conversation as one `message` event (D-42). Null when there is none. */
+  endDraft(conversationId: string, end?: { interrupted?: boolean }): Event | null;
+  setMeta(name: string, value: string): void;
+  putConversation(row: Omit<ConversationRow, 'updatedAt' | 'lastSeq' | 'bytes' | 'full'>): void;
+  updateConversation(conversationId: string, change: Partial<Pick<ConversationRow, 'title' | 'archived' | 'sessionId' | 'lastStop' | 'header'>>): void;
+  /** Leaves a tombstone: events, blobs and action bytes go, receipts stay. */
+  deleteConversation(conversationId: string): void;
+  acceptOperation(row: { key: string; method: string; paramsSha256: string }): void;
+  finishOperation(key: string, state: Exclude<OperationState, 'running'>, result: string | null): void;
+  putReceipt(row: ReceiptRow): void;
+  putAction(sha256: string, bytes: Uint8Array, conversationId: string | null): void;
+  putApproval(row: ApprovalRecord): void;
+  /** True when the approval was pending and is now resolved: the first answer wins. */
+  resolveApproval(approvalId: string, change: Partial<Omit<ApprovalRecord, 'approvalId' | 'digest' | 'request'>> & { state: Exclude<ApprovalRecord['state'], 'pending'> }): boolean;
+  setApprovalOutcome(approvalId: string, outcome: Outcome): void;
+  putRule(row: RuleRow): void;
+  changeRule(ruleId: string, change: { enabled: boolean } | 'remove'): boolean;
+  hitRule(ruleId: string, at: number): void;
+  putSession(row: SessionRow): void;
+  touchSession(sessionId: string, seenAt: number): void;
+  /** One session, or all. Returns how many were live. */
+  revokeSessions(sessionId: string | null): number;
+  putWorkspace(row: WorkspaceRow): void;
+  putTrust(row: TrustRow): void;
+  putAgent(agentId: string, spec: string): void;
+  removeAgent(agentId: string): boolean;
+  putView(conversationId: string, state: string): void;
+  putProcess(row: { pid: number; startTime: string; marker: string }): void;
+  removeProcess(marker: string): void;
+}
+
+/** Where the ledger pushes to: one per attachment, made by the gate. */
+export interface Sink {
+  readonly attachmentId: string;
+  /** `encoded` is one whole frame; `bytes` its UTF-8 size. Never throws; the gate bounds and closes. */
+  deliver(encoded: string, bytes: number): void;
+}
+
+export interface Subscription {
+  readonly boundarySeq: number;
+  readonly resumed: boolean;
+  readonly outline: number[];
+  readonly events: AnyEvent[];
+  readonly draft: Draft | null;
+}
+
+export interface Feed {
+  /** From now on the sink receives `invalidate` and `presence` frames. */
+  attach(sink: Sink): void;
+  /** Ends every subscription of the attachment. */
+  detach(attachmentId: string): void;
+  /**
+   * Freezes the boundary, returns the newest page (or everything since `after`), buffers the tail (bounded; beyond it the
+   * subscription ends and the sink gets a `snapshot_required` close) until `ack` reaches the boundary.
+   * @throws Refusal unknown_conversation, snapshot_required
+   */
+  subscribe(conversationId: string, sink: Sink, after?: { lineage: string; seq: number }): Subscription;
+  ack(conversationId: string, attachmentId: string, seq: number): boolean;
+  unsubscribe(conversationId: string, attachmentId: string): boolean;
+  subscribed(attachmentId: string): string[];
+  /** Transient, never stored; encoded once for all. */
+  activity(conversationId: string, turnId: string | null, frame: Exclude<ActivityFrame, { type: 'text' }>): void;
+  /**
+   * One streamed piece of a message: sent at once when the last frame is ≥ 16 ms old, else at that window's end;
+   * grows the draft row (at most every 250 ms). A different message, role or part must be ended by `tx.endDraft` first.
+   */
+  text(conversationId: string, piece: { turnId: string | null; messageId: string; role: 'agent' | 'thought'; part: number; text: string }): void;
+  draft(conversationId: string): Draft | null;
+  invalidate(topic: Extract<Delivery, { kind: 'invalidate' }>['topic']): void;
+  broadcast(frame: Delivery): void;
+}
+
+export interface Blobs {
+  /** Stores bytes as a 0600 file by sha256, owned by a conversation. @throws Refusal content_too_large, blob_unsupported */
+  put(conversationId: string, bytes: Uint8Array, about: { mime: string; name?: string | undefined }): Promise<BlobRef>;
+  /** Null when the conversation does not own it. */
+  read(conversationId: string, sha256: string): { path: string; bytes: number; mime: string; name: string | null } | null;
+}
+
+export interface SearchHit {
+  readonly conversationId: string;
+  readonly title: string;
+  readonly seq: number;
+  readonly at: number;
+  readonly type: string;
+  readonly snippet: string;
+}
+
+export interface Ledger {
+  readonly bridgeId: string;
+  readonly lineage: string;
+  /** Set when a write failed: nothing is accepted any more (L-24). */
+  readonly readOnly: boolean;
+  readonly read: Reads;
+  readonly feed: Feed;
+  readonly blobs: Blobs;
+  /**
+   * Queues one atomic work; works share a commit (≤ 5 ms or 64). Resolves after COMMIT, in order; events reach the feed
+   * after COMMIT and before the promise resolves. A throwing work is rolled back alone. @throws Refusal read_only
+   */
+  commit<T>(work: (tx: Tx) => T): Promise<T>;
+  /** Pages from the reader worker: contiguous, ascending, bounded by page bytes and events. */
+  history(conversationId: string, where: { beforeSeq: number } | { aroundSeq: number }, limit: number): Promise<{ events: AnyEvent[]; firstSeq: number; lastSeq: number }>;
+  search(query: string, filter: { conversationId?: string | undefined; limit: number }): Promise<{ hits: SearchHit[]; more: boolean }>;
+  /** Every event in order, in bounded pages, from the reader worker; for export and handoff. */
+  scan(conversationId: string): AsyncIterable<AnyEvent[]>;
+  /** Runs in the reader worker after an unclean stop. Empty when all is well. */
+  quickCheck(): Promise<string[]>;
+  readonly uncleanStop: boolean;
+  /** Checkpoint, mark clean, close. */
+  close(): Promise<void>;
+}
