@@ -89,6 +89,8 @@ export const connectionMethods = {
       capabilities: list(text(64), 64),
       /** base64url Ed25519 signature over `socketProofText`; absent on the private socket. */
       proof: z.optional(base64url(128)),
+      /** Private socket only: the process that holds `<runtime>/peers/<nonce>` open, so that the bridge can look at its ancestry. */
+      peer: z.optional(z.strictObject({ pid: count })),
     }),
     result: z.strictObject({
       attachmentId: uuid,

@@ -1,0 +1,32 @@
+import { svelte } from '@sveltejs/vite-plugin-svelte';
+import { defineConfig } from 'vitest/config';
+
+/** One project per ring: `node` for protocol and bridge on real parts, `web` for rune classes and pure view code. */
+export default defineConfig({
+  test: {
+    root: new URL('..', import.meta.url).pathname,
+    testTimeout: 20_000,
+    projects: [
+      {
+        test: {
+          name: 'node',
+          root: new URL('..', import.meta.url).pathname,
+          include: ['tests/{house,protocol,gate,ledger,conversations,agents,approvals,files,trust,cli,bridge}/**/*.test.ts'],
+          environment: 'node',
+          pool: 'forks',
+          testTimeout: 20_000,
+        },
+      },
+      {
+        plugins: [svelte({ configFile: false, compilerOptions: { runes: true } })],
+        resolve: { conditions: ['browser'] },
+        test: {
+          name: 'web',
+          root: new URL('..', import.meta.url).pathname,
+          include: ['tests/web/**/*.test.ts'],
+          environment: 'node',
+        },
+      },
+    ],
+  },
+});
