@@ -153,6 +153,8 @@ export const limits = {
   trustFiles: 500,
 
   // App
+  /** Of an event this version cannot read, so much of its JSON is shown: enough to tell what it was. */
+  unknownUnits: 16 * KiB,
   /** Offline copy, least recently opened evicted first. */
   offlineBytes: 200 * MiB,
   /** Markdown longer than this renders as plain text with head and tail. */

@@ -17,7 +17,7 @@ import type {
 import type { ApprovalState } from './methods/approval.ts';
 
 interface Row {
-  /** Stable identity in its block: message, tool call or approval id, else `seq:<n>`. */
+  /** Unique and stable in its block: `message:<role>:<id>:<first part>`, `tool:<id>`, `approval:<id>`, `plan`, else `seq:<n>`. */
   readonly key: string;
   /** Of the first event that made the row. */
   readonly seq: number;
@@ -34,6 +34,8 @@ export interface MessageRow extends Row {
   readonly interrupted: boolean;
   /** Still being written; only rows made from a draft. */
   readonly streaming: boolean;
+  /** Key of the operation that stored it: replaces the prompt on its way that carries the same key (case 2). */
+  readonly operationId?: string | undefined;
 }
 
 export interface ToolRow extends Row {
