@@ -16,6 +16,7 @@ export const errors = {
   cancelled: ['Cancelled.', false],
   internal_error: ['Something went wrong in the bridge. Nothing acknowledged was lost; details are in its log.', false],
   read_only: ['The bridge cannot write to its storage, so it is read-only. Free disk space, then restart it.', false],
+  storage_refused: ['The storage of the bridge cannot be used as it is.', false],
   // operations
   invalid_key: ['This change carries no valid operation key.', false],
   idempotency_conflict: ['This operation key was already used for something else.', false],

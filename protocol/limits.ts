@@ -19,6 +19,9 @@ export const limits = {
   pageBytes: 768 * KiB,
   /** Events in a page: a screen is about 40 rows; 500 keeps a page under 20 ms of projecting. */
   pageEvents: 500,
+  /** The page that comes with a subscription: paints the last screen without making it wait for a full page. */
+  firstPageBytes: 256 * KiB,
+  firstPageEvents: 100,
   /** Queue of one attachment before the bridge stops reading from it. */
   tailBytes: 4 * MiB,
   tailFrames: 1024,
@@ -93,6 +96,15 @@ export const limits = {
   inlineHeadUnits: 8 * KiB,
   inlineTailUnits: 8 * KiB,
   searchResults: 50,
+  /** Words of one search that are used; a query holds 400 characters. */
+  searchTerms: 32,
+  snippetUnits: 1000,
+  /** How long a statement waits for a lock held by another connection. */
+  busyMs: 5 * second,
+  /** The log of not yet checkpointed pages is cut back to this. */
+  journalBytes: 64 * MiB,
+  /** A Unix socket's address, with its end: 104 on macOS, 108 on Linux. */
+  socketPathBytes: 103,
   conversationsPage: 200,
 
   /** First seqs in one outline (7 bytes each): leaves the page its room in the frame; older blocks are merged. */

@@ -154,6 +154,8 @@ export interface Reads {
   processes(): { readonly pid: number; readonly startTime: string; readonly marker: string }[];
   /** Turns with a start and no end, for recovery. */
   openTurns(): { readonly conversationId: string; readonly turnId: string; readonly startedAt: number }[];
+  /** Conversations with a message still being written, for recovery. */
+  openDrafts(): string[];
   /** Events with seq in (after, through], ascending; for small spans. */
   events(conversationId: string, after: number, through: number): AnyEvent[];
 }
