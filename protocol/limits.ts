@@ -62,6 +62,8 @@ export const limits = {
   sessionIdleMs: 7 * day,
   sessionAbsoluteMs: 30 * day,
   sessions: 64,
+  /** A session's use is written down at most this often: each is a durable commit. */
+  sessionTouchMs: 5 * minute,
   ticketBytes: 32,
   ticketMs: 10 * second,
   tickets: 64,
