@@ -155,6 +155,14 @@ export const limits = {
   directoryPage: 200,
   directoryCursorMs: 5 * minute,
   directoryEntries: 20_000,
+  /** Listings that may be continued at once, oldest dropped: each holds its names. */
+  directoryCursors: 32,
+  /** Entries one file search looks at: about a second of walking. */
+  searchEntries: 100_000,
+  /** Longest slice of work of a search before other requests get their turn. */
+  searchSliceMs: 8,
+  /** An image up to this is sent within the answer; base64 of it fits a frame. */
+  imageBytes: 512 * KiB,
   readBytes: 1 * MiB,
   readLines: 2000,
   scanBytes: 32 * MiB,
@@ -165,6 +173,8 @@ export const limits = {
   nameBytes: 255,
   trustFileBytes: 1 * MiB,
   trustFiles: 500,
+  /** Entries one trust scan looks at below the folders its patterns name. */
+  trustEntries: 5000,
 
   // App
   /** Of an event this version cannot read, so much of its JSON is shown: enough to tell what it was. */
