@@ -150,6 +150,12 @@ export const limits = {
   /** Canonical bytes of one action; larger payloads are referenced by digest. */
   actionBytes: 512 * KiB,
   rules: 1000,
+  /** Wall clock against monotonic clock: a larger difference is a step, and the receipt says so. */
+  clockStepMs: 2 * second,
+  /** Line edits looked for when counting a diff; beyond it the changed middle counts as replaced whole. */
+  diffEdits: 1000,
+  /** A PKCS#8 Ed25519 key is 119 bytes; anything much larger is not one. */
+  keyFileBytes: 4 * KiB,
 
   // Files
   directoryPage: 200,

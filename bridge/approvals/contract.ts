@@ -86,11 +86,16 @@ export interface Seal {
   readonly keyId: string;
   readonly publicKeyPem: string;
   sign(tx: Tx, what: SealInput): ReceiptRow;
-  /** Genesis, once per installation; called at boot before listening. */
+  /**
+   * Genesis, once per installation; called at boot before listening.
+   * @throws Refusal unsafe_key when the receipts so far were signed by another key.
+   */
   genesis(tx: Tx): void;
+  /** The receipt that carries a session's page key, which its decisions are checked with; once per session, later calls do nothing. */
+  session(tx: Tx, session: { readonly sessionId: string; readonly keyId: string; readonly publicKeySpki: Uint8Array }): void;
 }
 export interface SealInput {
-  readonly kind: 'genesis' | 'policy' | 'trust' | 'reveal' | 'session' | 'recovery';
+  readonly kind: 'policy' | 'trust' | 'reveal' | 'recovery' | 'session';
   readonly conversationId?: string | undefined;
   readonly actor: Actor | null;
   /** Canonical detail; becomes the action bytes of the receipt. No prompt or file text, no secret. */

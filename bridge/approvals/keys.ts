@@ -1,0 +1,124 @@
+/**
+ * The signing key of receipts: PKCS#8 Ed25519, `<state>/private/keys/receipt.pem`, 0600 in a 0700 directory (R-26).
+ * Checked at every start like ssh checks its own; an unsafe key refuses the start, it is never repaired or replaced.
+ * Called once, by main and by the verbs that read a state. Key bytes never leave this file except as a KeyObject.
+ */
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, verify, type KeyObject } from 'node:crypto';
+import { closeSync, constants, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, writeSync, type Stats } from 'node:fs';
+import { join } from 'node:path';
+import { Refusal } from '#protocol/errors.ts';
+import { limits } from '#protocol/limits.ts';
+
+export interface ReceiptKey {
+  readonly keyId: string;
+  readonly publicKeySpki: Uint8Array;
+  readonly publicKeyPem: string;
+  readonly privateKey: KeyObject;
+}
+
+const unsafe = (message: string, cause?: unknown): Refusal => new Refusal('unsafe_key', { message, cause });
+const quoted = (path: string): string => `'${path.replaceAll("'", "'\\''")}'`;
+const isMissing = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/** `SHA256:` and the base64url digest of the SPKI bytes: a hint that names a key. */
+export const keyIdOf = (publicKeySpki: Uint8Array): string =>
+  `SHA256:${createHash('sha256').update(publicKeySpki).digest('base64url')}`;
+
+const mine = (path: string, stat: Stats, mode: string): void => {
+  if (stat.uid !== process.getuid?.()) throw unsafe(`${path} belongs to another user. Move it away, or: chown "$USER" ${quoted(path)}`);
+  if ((stat.mode & 0o077) !== 0) throw unsafe(`${path} can be reached by other users. To mend it: chmod ${mode} ${quoted(path)}`);
+};
+
+const checkDirectory = (directory: string): void => {
+  const stat = lstatSync(directory);
+  if (stat.isSymbolicLink() || !stat.isDirectory()) throw unsafe(`${directory} must be a real directory, not a link or a file. Move it away.`);
+  mine(directory, stat, '700');
+};
+
+const create = (path: string, directory: string): void => {
+  const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
+  const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
+  try {
+    writeSync(file, pem);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  const entry = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(entry); // without it a power cut could keep receipts and lose the key that signed them
+  } finally {
+    closeSync(entry);
+  }
+};
+
+const open = (path: string): number | null => {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw unsafe(`${path} cannot be opened as a plain file. It must not be a link; move it away.`, error);
+  }
+};
+
+const read = (path: string): KeyObject | null => {
+  const file = open(path);
+  if (file === null) return null;
+  try {
+    const stat = fstatSync(file);
+    if (!stat.isFile() || stat.nlink !== 1) throw unsafe(`${path} must be a plain file with one name. Move it away.`);
+    mine(path, stat, '600');
+    if (stat.size > limits.keyFileBytes) throw unsafe(`${path} is too large to be a key. Move it away.`);
+    const key = createPrivateKey(readFileSync(file));
+    if (key.asymmetricKeyType === 'ed25519') return key;
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+    throw unsafe(`${path} cannot be read as a PKCS#8 key. Restore it from a backup.`); // no cause: a parser may quote its input
+  } finally {
+    closeSync(file);
+  }
+  throw unsafe(`${path} is not an Ed25519 key. Restore it from a backup.`);
+};
+
+const described = (privateKey: KeyObject): ReceiptKey => {
+  const publicKey = createPublicKey(privateKey);
+  const publicKeySpki = new Uint8Array(publicKey.export({ type: 'spki', format: 'der' }));
+  return { keyId: keyIdOf(publicKeySpki), publicKeySpki, publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(), privateKey };
+};
+
+/**
+ * Opens `receipt.pem` in `directory` (`<state>/private/keys`), making both when the directory holds none.
+ * @throws Refusal unsafe_key with the command that mends it: wrong owner, mode, a link, a second name, not Ed25519.
+ */
+export const openReceiptKey = (directory: string): ReceiptKey => {
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  checkDirectory(directory);
+  const path = join(directory, 'receipt.pem');
+  const key = read(path);
+  if (key !== null) return described(key);
+  create(path, directory);
+  const made = read(path);
+  if (made === null) throw unsafe(`${path} was removed while it was made. Start again.`);
+  return described(made);
+};
+
+/** The public half for readers that must not sign or create anything; null where there is no key. @throws Refusal unsafe_key */
+export const readPublicKey = (directory: string): Omit<ReceiptKey, 'privateKey'> | null => {
+  const key = read(join(directory, 'receipt.pem'));
+  if (key === null) return null;
+  const { keyId, publicKeySpki, publicKeyPem } = described(key);
+  return { keyId, publicKeySpki, publicKeyPem };
+};
+
+const publicKeys = new WeakMap<Uint8Array, KeyObject>();
+/** Ed25519 over `message`; `publicKeySpki` is DER. False for any key or signature that is not one. */
+export const verifyEd25519 = (publicKeySpki: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean => {
+  try {
+    const known = publicKeys.get(publicKeySpki);
+    const key = known ?? createPublicKey({ key: Buffer.from(publicKeySpki), format: 'der', type: 'spki' });
+    if (known === undefined) publicKeys.set(publicKeySpki, key); // parsing costs as much as verifying
+    return key.asymmetricKeyType === 'ed25519' && verify(null, message, key, signature);
+  } catch {
+    return false;
+  }
+};

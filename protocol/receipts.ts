@@ -1,0 +1,201 @@
+/**
+ * The receipt format (R-20): an in-toto Statement v1 as canonical JSON bytes, signed once inside a DSSE envelope.
+ * Bytes that were signed are stored and never re-serialised; every sentence for people stays outside.
+ * Used by the seal that signs, by the verifier at both ends, and by the page key that signs decisions.
+ */
+import { containments, enforcements, outcomes, receiptKinds } from './events.ts';
+import { canonical } from './json.ts';
+import { limits } from './limits.ts';
+import { decisionProofPrefix, type DecisionProof } from './methods/approval.ts';
+import { base64url, count, list, name, sha256, text, time, uuid, z } from './schema.ts';
+
+export const statementType = 'https://in-toto.io/Statement/v1';
+export const predicateType = 'https://countersign.local/receipt/v1';
+export const payloadType = 'application/vnd.in-toto+json';
+/** Of the action bytes a receipt is about: canonical JSON. */
+export const actionMediaType = 'application/json';
+/** The log a receipt belongs to; `bridgeId` names the installation. */
+export const receiptOrigin = (bridgeId: string): string => `countersign.local/log/${bridgeId}`;
+
+const digest = z.object({ sha256 });
+const id = name(500);
+
+/** Unknown members are ignored on reading (in-toto parsing rules); what is known must be there. */
+export const predicateSchema = z.object({
+  receipt: z.object({
+    id: uuid,
+    /** 1, 2, 3 … without a gap over the whole installation. */
+    seq: count,
+    kind: z.enum(receiptKinds),
+    at: time,
+    conversation: z.nullable(name(64)),
+    /** sha256 of the payload with seq − 1; null only for the first. */
+    previous: z.nullable(digest),
+    origin: text(200),
+  }),
+  /** Who caused a receipt that is not about an approval. */
+  author: z.nullable(z.object({ by: z.enum(['operator', 'cli', 'bridge']), session: z.nullable(uuid) })),
+  request: z.nullable(
+    z.object({ id: uuid, turn: z.nullable(uuid), toolCall: z.nullable(name(128)), receivedAt: time, mediaType: text(100), size: count }),
+  ),
+  agent: z.nullable(
+    z.object({
+      id,
+      name: text(500),
+      version: text(500),
+      executableSha256: text(64),
+      entrySha256: z.nullable(text(64)),
+      model: z.nullable(text(500)),
+      session: text(500),
+      enforcement: z.enum(enforcements),
+      containment: z.enum(containments),
+    }),
+  ),
+  workspace: z.nullable(z.object({ id, rootSha256: text(64), gitHead: z.nullable(text(64)) })),
+  policy: z.nullable(
+    z.object({
+      /** Generation of the rules, and the digest over them. */
+      version: count,
+      digest: sha256,
+      /** What decided when nobody was asked: a rule's id, `cli --allow all`, `expired`. */
+      rule: z.nullable(text(200)),
+      outcome: z.enum(['allow', 'reject', 'ask']),
+    }),
+  ),
+  decision: z.nullable(
+    z.object({
+      value: z.enum(['allow', 'deny']),
+      option: text(500),
+      by: z.enum(['operator', 'cli', 'rule']),
+      session: z.nullable(uuid),
+      shown: digest,
+      noteSha256: sha256,
+      remembered: z.boolean(),
+      decidedAt: time,
+      expiresAt: time,
+      proof: z.object({
+        by: z.enum(['browser', 'control-socket', 'terminal', 'rule']),
+        keyId: z.optional(text(100)),
+        /** Ed25519 over `decisionProofText`, base64url. */
+        sig: z.optional(base64url(128)),
+        /** `--yes`: decided by a command without a person at a terminal. */
+        mark: z.optional(text(20)),
+      }),
+    }),
+  ),
+  outcome: z.nullable(
+    z.object({
+      decision: z.object({ id: uuid, sha256 }),
+      value: z.enum(outcomes),
+      resultSha256: z.nullable(sha256),
+      startedAt: time,
+      endedAt: time,
+    }),
+  ),
+  /** The page key of a session: what its decisions' proofs are checked with. SPKI, base64url. */
+  session: z.nullable(z.object({ id: uuid, keyId: name(100), publicKey: base64url(400) })),
+  bridge: z.object({
+    version: text(64),
+    assetDigest: text(128),
+    bootId: uuid,
+    monotonicMs: count,
+    clock: z.enum(['ok', 'stepped']),
+  }),
+});
+export type ReceiptPredicate = z.infer<typeof predicateSchema>;
+
+export const statementSchema = z.object({
+  _type: z.literal(statementType),
+  predicateType: z.literal(predicateType),
+  subject: list(z.object({ name: text(200), digest }), 1).check(z.minLength(1)),
+  predicate: predicateSchema,
+});
+export type Statement = z.infer<typeof statementSchema>;
+
+export const envelopeSchema = z.object({
+  payload: text(limits.eventBytes),
+  payloadType: z.literal(payloadType),
+  signatures: list(z.object({ keyid: text(100), sig: text(128) }), 1).check(z.minLength(1)),
+});
+export type Envelope = z.infer<typeof envelopeSchema>;
+
+/** Canonical text of the statement about one action. */
+export const statementText = (subject: { readonly name: string; readonly sha256: string }, predicate: ReceiptPredicate): string =>
+  canonical({
+    _type: statementType,
+    predicateType,
+    subject: [{ name: subject.name, digest: { sha256: subject.sha256 } }],
+    predicate,
+  });
+
+/** The bytes that are signed: DSSE's pre-authentication encoding, with the type inside. `utf8` comes from the platform. */
+export const preAuthEncoding = (type: string, payload: Uint8Array, utf8: (text: string) => Uint8Array): Uint8Array => {
+  const head = utf8(`DSSEv1 ${utf8(type).length} ${type} ${payload.length} `);
+  const bytes = new Uint8Array(head.length + payload.length);
+  bytes.set(head);
+  bytes.set(payload, head.length);
+  return bytes;
+};
+
+/** What the page key signs to decide; `noteSha256` is of the note's UTF-8, of the empty string without one. */
+export const decisionProofText = (proof: DecisionProof): string =>
+  decisionProofPrefix +
+  canonical({ approval: proof.approval, digest: proof.digest, option: proof.option, value: proof.value, noteSha256: proof.noteSha256 });
+
+const alphabets = {
+  base64: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/',
+  base64url: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_',
+} as const;
+
+/** RFC 4648; padded in `base64`, not in `base64url`. */
+export const toBase64 = (bytes: Uint8Array, kind: keyof typeof alphabets = 'base64'): string => {
+  const alphabet = alphabets[kind];
+  let encoded = '';
+  for (let index = 0; index < bytes.length; index += 3) {
+    const word = ((bytes[index] ?? 0) << 16) | ((bytes[index + 1] ?? 0) << 8) | (bytes[index + 2] ?? 0);
+    const digits = Math.min(bytes.length - index, 3) + 1;
+    for (let digit = 0; digit < digits; digit += 1) encoded += alphabet.charAt((word >> (18 - 6 * digit)) & 63);
+  }
+  return kind === 'base64' ? encoded.padEnd(Math.ceil(encoded.length / 4) * 4, '=') : encoded;
+};
+
+/** The bytes, or null where the text is not the one encoding of them: other alphabets, whitespace and stray bits are refused. */
+export const fromBase64 = (encoded: string, kind: keyof typeof alphabets = 'base64'): Uint8Array | null => {
+  const alphabet = alphabets[kind];
+  const digits = kind === 'base64' ? encoded.replace(/={1,2}$/, '') : encoded;
+  const bytes = new Uint8Array(Math.floor((digits.length * 3) / 4));
+  let word = 0;
+  let written = 0;
+  for (let index = 0; index < digits.length; index += 1) {
+    const value = alphabet.indexOf(digits.charAt(index));
+    if (value < 0) return null;
+    word = ((word << 6) | value) & 0xffffff;
+    const bits = (index % 4) * 6 + 6;
+    if (bits > 6) bytes[written++] = (word >> (bits % 8)) & 255;
+  }
+  return toBase64(bytes, kind) === encoded ? bytes : null;
+};
+
+/** The envelope as it is shown and exported: DSSE's JSON, members in canonical order. */
+export const envelopeText = (sealed: { readonly payload: Uint8Array; readonly signature: Uint8Array; readonly keyId: string }): string =>
+  canonical({
+    payload: toBase64(sealed.payload),
+    payloadType,
+    signatures: [{ keyid: sealed.keyId, sig: toBase64(sealed.signature) }],
+  });
+
+/** The sealed bytes of an envelope's JSON text, or null where it is not one. */
+export const openEnvelope = (envelope: string): { payload: Uint8Array; signature: Uint8Array; keyId: string } | null => {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(envelope);
+  } catch {
+    return null;
+  }
+  const read = z.safeParse(envelopeSchema, parsed);
+  if (!read.success) return null;
+  const [signed] = read.data.signatures;
+  const payload = fromBase64(read.data.payload);
+  const signature = signed === undefined ? null : fromBase64(signed.sig);
+  return payload === null || signature === null || signed === undefined ? null : { payload, signature, keyId: signed.keyid };
+};
