@@ -48,6 +48,8 @@ export const limits = {
   presenceTimeoutMs: 60 * second,
   /** The client gives up on an answer to a read after this and says so. */
   requestTimeoutMs: 30 * second,
+  /** A revoked or closed connection gets this long for answers already on their way, then it is cut off. */
+  retireMs: 1 * second,
   reconnectMinMs: 250,
   reconnectMaxMs: 10 * second,
 
