@@ -142,6 +142,8 @@ export const limits = {
   agentTerminals: 16,
   probeMs: 10 * second,
   customAgents: 64,
+  /** Kinds of update this version does not know, and how many of each are shown; the rest stay in the frame ring. */
+  unknownUpdates: 50,
 
   // Approvals
   approvalMs: 30 * minute,
