@@ -1,0 +1,183 @@
+/**
+ * One level of a directory (F-02): 200 a page, folders first, links described and never followed.
+ * The rule not to break: a name that is not UTF-8 or carries control characters is shown escaped and never substituted;
+ * only a name that opens exactly this entry becomes a path. Called by root.ts.
+ */
+import { isUtf8 } from 'node:buffer';
+import { lstatSync, opendirSync, readlinkSync, type Dirent } from 'node:fs';
+import { Refusal } from '#protocol/errors.ts';
+import { limits } from '#protocol/limits.ts';
+import type { FileEntry } from '#protocol/methods/workspace.ts';
+import { isName, objectOf, systemCode, type Beneath, type Directory, type Segments } from './beneath.ts';
+import { modifiedAtOf, typeOf } from './revision.ts';
+import { isSecretPath } from './secrets.ts';
+
+export interface Name {
+  readonly bytes: Buffer;
+  /** The name as text where it opens this entry, else null. */
+  readonly text: string | null;
+  readonly folder: boolean;
+}
+
+/** Escapes what would act on a screen or hide: controls, bidirectional and invisible characters, bytes that are not UTF-8. */
+export const display = (bytes: Buffer): string =>
+  isUtf8(bytes)
+    ? bytes.toString('utf8').replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
+    : bytes.toString('latin1').replace(/[^\x20-\x7e]/g, (sign) => `\\x${sign.charCodeAt(0).toString(16).padStart(2, '0')}`);
+
+/** Up to `limits.directoryEntries` names of an open directory, in no order. */
+export const namesOf = (directory: Directory): { names: Name[]; truncated: boolean } => {
+  const names: Name[] = [];
+  // The types of opendir know string encodings only; 'buffer' is documented and gives Buffer names.
+  const stream = opendirSync(directory.at('.'), { encoding: 'buffer' as BufferEncoding, bufferSize: 1024 });
+  try {
+    for (let entry = stream.readSync(); entry !== null; entry = stream.readSync()) {
+      if (names.length === limits.directoryEntries) return { names, truncated: true };
+      names.push(nameOf(entry as unknown as Dirent<Buffer>, directory));
+    }
+    return { names, truncated: false };
+  } finally {
+    stream.closeSync();
+  }
+};
+
+const nameOf = (entry: Dirent<Buffer>, directory: Directory): Name => {
+  const bytes = entry.name;
+  const text = isUtf8(bytes) ? bytes.toString('utf8') : null;
+  return { bytes, text: text !== null && isName(text) ? text : null, folder: isFolder(entry, directory) };
+};
+
+// Some file systems do not tell types while listing.
+const isFolder = (entry: Dirent<Buffer>, directory: Directory): boolean => {
+  const told = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket();
+  if (told) return entry.isDirectory();
+  return lstatSync(directory.at(entry.name), { throwIfNoEntry: false })?.isDirectory() ?? false;
+};
+
+/** Folders first, then by name without regard to case, then by bytes so that the order is total. */
+const order = (a: Name, b: Name): number => {
+  if (a.folder !== b.folder) return a.folder ? -1 : 1;
+  const [left, right] = [display(a.bytes).toLowerCase(), display(b.bytes).toLowerCase()];
+  return left < right ? -1 : left > right ? 1 : Buffer.compare(a.bytes, b.bytes);
+};
+
+interface Page {
+  readonly place: string;
+  readonly names: readonly Name[];
+  readonly from: number;
+  readonly truncated: boolean;
+  readonly expiresAt: number;
+}
+export interface Listing {
+  readonly entries: FileEntry[];
+  readonly cursor: string | null;
+  readonly total: number;
+  readonly truncated: boolean;
+}
+
+/** Lists pages and remembers where they go on; a cursor names one frozen list of names for `limits.directoryCursorMs`. */
+export class Lister {
+  readonly #beneath: Beneath;
+  readonly #now: () => number;
+  readonly #random: () => string;
+  readonly #cursors = new Map<string, Page>();
+
+  constructor(beneath: Beneath, now: () => number, random: () => string) {
+    this.#beneath = beneath;
+    this.#now = now;
+    this.#random = random;
+  }
+
+  /** @throws Refusal as the walk, path_denied for a secret directory, unknown_cursor for one that is old or of another path */
+  page(segments: Segments, cursor: string | undefined): Listing {
+    if (isSecretPath(segments)) throw new Refusal('path_denied');
+    return this.#beneath.directory(segments, (directory) => {
+      const page = cursor === undefined ? this.#first(segments, directory) : this.#next(segments, cursor);
+      const end = page.from + limits.directoryPage;
+      const entries = page.names.slice(page.from, end).flatMap((name) => this.#entry(directory, segments, name) ?? []);
+      const more = end < page.names.length ? this.#remember({ ...page, from: end }) : null;
+      return { entries, cursor: more, total: page.names.length, truncated: page.truncated };
+    });
+  }
+
+  #first(segments: Segments, directory: Directory): Page {
+    const { names, truncated } = namesOf(directory);
+    const expiresAt = this.#now() + limits.directoryCursorMs;
+    return { place: segments.join('/'), names: names.sort(order), from: 0, truncated, expiresAt };
+  }
+
+  #next(segments: Segments, cursor: string): Page {
+    const page = this.#cursors.get(cursor);
+    if (page === undefined || page.place !== segments.join('/') || page.expiresAt <= this.#now()) throw new Refusal('unknown_cursor');
+    return page;
+  }
+
+  #remember(page: Page): string {
+    for (const [cursor, { expiresAt }] of this.#cursors) {
+      // Insertion order is age: the oldest go first, whether they expired or there are too many.
+      if (expiresAt > this.#now() && this.#cursors.size < limits.directoryCursors) break;
+      this.#cursors.delete(cursor);
+    }
+    const cursor = this.#random();
+    this.#cursors.set(cursor, page);
+    return cursor;
+  }
+
+  // Null for a name that has gone since the names were read.
+  #entry(directory: Directory, segments: Segments, name: Name): FileEntry | null {
+    const stat = lstatSync(directory.at(name.bytes), { bigint: true, throwIfNoEntry: false });
+    if (stat === undefined) return null;
+    const type = typeOf(stat);
+    const inside = [...segments, name.text ?? display(name.bytes)];
+    const target = type === 'symlink' ? readTarget(directory, name.bytes) : null;
+    return {
+      name: display(name.bytes),
+      path: name.text === null ? null : inside.join('/'),
+      type,
+      bytes: Number(stat.size),
+      modifiedAt: modifiedAtOf(stat),
+      secret: isSecretPath(inside) || this.#beneath.isDenied(objectOf(stat)),
+      ...(target !== null && { link: { target: display(target), place: placeOf(this.#beneath, segments, target) } }),
+      ...(type === 'file' && stat.nlink > 1n && { shared: true }),
+    };
+  }
+}
+
+const readTarget = (directory: Directory, name: Buffer): Buffer | null => {
+  try {
+    return readlinkSync(directory.at(name), 'buffer');
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT' || systemCode(error) === 'EINVAL') return null; // replaced just now
+    throw error;
+  }
+};
+
+/**
+ * Where a link leads, told from its text and the walker alone: nothing is followed, so a target behind a further linked
+ * directory counts as outside, which is the careful answer.
+ */
+export const placeOf = (beneath: Beneath, from: Segments, target: Buffer, hops = 16): 'inside' | 'outside' | 'missing' => {
+  const segments = isUtf8(target) ? resolve(beneath.path, from, target.toString('utf8')) : null;
+  if (segments === null || hops === 0) return 'outside';
+  if (segments.length === 0) return 'inside';
+  try {
+    return beneath.leaf(segments, ({ stat, directory, name }) =>
+      stat.isSymbolicLink() ? placeOf(beneath, segments.slice(0, -1), readlinkSync(directory.at(name), { encoding: 'buffer' }), hops - 1) : 'inside',
+    );
+  } catch (error) {
+    return error instanceof Refusal && (error.code === 'not_found' || error.code === 'not_a_directory') ? 'missing' : 'outside';
+  }
+};
+
+/** A link's text as segments below the root, or null where it leaves it. */
+export const resolve = (root: string, from: Segments, target: string): Segments | null => {
+  const absolute = target.startsWith('/');
+  if (absolute && target !== root && !target.startsWith(root === '/' ? root : `${root}/`)) return null;
+  const segments = absolute ? [] : [...from];
+  for (const part of (absolute ? target.slice(root.length) : target).split('/')) {
+    if (part === '' || part === '.') continue;
+    if (part !== '..') segments.push(part);
+    else if (segments.pop() === undefined) return null;
+  }
+  return segments.every(isName) ? segments : null;
+};

@@ -1,0 +1,186 @@
+/**
+ * One workspace root held by descriptor: the room's verbs on top of the walker, each behind grammar, identity and the
+ * secret policy, in that order. The rule not to break: `reveal` skips the secret policy only, never the walk, and never
+ * opens the bridge's private directories. Called by workspaces.ts; everyone else sees the `Root` of contract.ts.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { lstatSync, statSync, type BigIntStats } from 'node:fs';
+import { homedir } from 'node:os';
+import { Refusal } from '#protocol/errors.ts';
+import { canonical } from '#protocol/json.ts';
+import { Beneath, isName, objectOf, parsePath, systemCode, type Leaf, type Segments } from './beneath.ts';
+import type { Root } from './contract.ts';
+import { gitHead } from './head.ts';
+import { Lister } from './list.ts';
+import { isSecretObject } from './objects.ts';
+import { readContent, readWhole } from './read.ts';
+import { modifiedAtOf, revisionOf, typeOf } from './revision.ts';
+import { searchNames } from './search.ts';
+import { isSecretPath } from './secrets.ts';
+import { writeFile } from './write.ts';
+
+export interface RootParts {
+  readonly workspaceId: string;
+  /** A realpath. */
+  readonly path: string;
+  /** Absolute paths that are refused wherever they are met: the state's `private/` and the runtime directory. */
+  readonly privateDirectories: readonly string[];
+  /** Whose `.ssh` and the like a hard link could bring in. */
+  readonly home?: string;
+  readonly now?: () => number;
+}
+
+/** Holds one descriptor until `close`. @throws Refusal not_found, not_a_directory, symlink_refused, path_denied, workspace_unavailable */
+export const openRoot = (parts: RootParts): Root => new HeldRoot(parts);
+
+class HeldRoot implements Root {
+  readonly workspaceId: string;
+  readonly path: string;
+  readonly dev: string;
+  readonly ino: string;
+  readonly rootSha256: string;
+  readonly #parts: RootParts;
+  readonly #beneath: Beneath;
+  readonly #lister: Lister;
+  // Taken anew before each verb: the private directories may be made after the root was opened.
+  #denied: ReadonlySet<string>;
+
+  constructor(parts: RootParts) {
+    this.#parts = parts;
+    this.#denied = deniedObjects(parts.privateDirectories);
+    this.#beneath = new Beneath(parts.path, () => this.#denied);
+    this.#lister = new Lister(this.#beneath, parts.now ?? Date.now, () => randomBytes(16).toString('hex'));
+    this.workspaceId = parts.workspaceId;
+    this.path = parts.path;
+    this.dev = String(this.#beneath.stat.dev);
+    this.ino = String(this.#beneath.stat.ino);
+    this.rootSha256 = createHash('sha256').update(canonical({ dev: this.dev, ino: this.ino, path: this.path })).digest('hex');
+  }
+
+  check(): void {
+    this.#denied = deniedObjects(this.#parts.privateDirectories);
+    try {
+      // Not followed: a link put in place of the directory is a replacement, wherever it leads.
+      const stat = lstatSync(this.path, { bigint: true });
+      if (objectOf(stat) === objectOf(this.#beneath.stat)) return;
+    } catch (error) {
+      const code = systemCode(error);
+      if (code !== 'ENOENT' && code !== 'ENOTDIR') throw new Refusal('workspace_unavailable', { cause: error });
+    }
+    throw new Refusal('workspace_changed');
+  }
+
+  list(path: string, cursor?: string): ReturnType<Root['list']> {
+    const segments = this.#segments(path);
+    return this.#lister.page(segments, cursor);
+  }
+
+  stat(path: string): ReturnType<Root['stat']> {
+    const segments = this.#segments(path);
+    const describe = (stat: BigIntStats): ReturnType<Root['stat']> => ({
+      path,
+      type: typeOf(stat),
+      bytes: Number(stat.size),
+      modifiedAt: modifiedAtOf(stat),
+      secret: isSecretPath(segments),
+      revision: revisionOf(stat),
+    });
+    if (segments.length === 0) return this.#beneath.directory([], ({ stat }) => describe(stat));
+    return this.#beneath.leaf(segments, ({ stat }) => describe(stat));
+  }
+
+  read(path: string, options: Parameters<Root['read']>[1] = {}): ReturnType<Root['read']> {
+    return this.#open(path, options.reveal === true, (leaf) => {
+      const { offset = 0, revision, encoding } = options;
+      const { content, stat } = readContent(leaf, { offset, revision, encoding });
+      return { path, revision: revisionOf(stat), bytes: Number(stat.size), modifiedAt: modifiedAtOf(stat), content };
+    });
+  }
+
+  readBytes(path: string, maxBytes: number, options: Parameters<Root['readBytes']>[2] = {}): ReturnType<Root['readBytes']> {
+    try {
+      return this.#open(path, options.reveal === true, (leaf) => readWhole(leaf, maxBytes));
+    } catch (error) {
+      if (error instanceof Refusal && error.code === 'not_found') return null;
+      throw error;
+    }
+  }
+
+  readText(path: string, maxBytes: number): ReturnType<Root['readText']> {
+    const whole = this.readBytes(path, maxBytes);
+    if (whole === null) return null;
+    const { bytes, revision } = whole;
+    try {
+      // The mark stays in the text: an edit that writes the text back must not lose it (case 49).
+      const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+      return { text, revision, bytes: bytes.length, bom: text.startsWith('\ufeff') };
+    } catch (error) {
+      throw new Refusal('invalid_encoding', { cause: error });
+    }
+  }
+
+  write(path: string, bytes: Uint8Array, expect: string | null): ReturnType<Root['write']> {
+    const segments = this.#segments(path);
+    if (isSecretPath(segments)) throw new Refusal('path_denied');
+    return writeFile(this.#beneath, segments, bytes, expect, (stat) => {
+      this.#refuseSecretObject(stat);
+    });
+  }
+
+  relative(path: string): string | null {
+    if (path.startsWith('/') && path !== this.path && !path.startsWith(this.path === '/' ? '/' : `${this.path}/`)) return null;
+    const rest = path.startsWith('/') ? path.slice(this.path.length) : path;
+    const segments = rest.split('/').filter((part) => part !== '' && part !== '.');
+    return segments.every(isName) ? segments.join('/') : null;
+  }
+
+  isSecret(path: string): boolean {
+    const absolute = `${this.path}/${path}/`;
+    return isSecretPath(path.split('/')) || this.#parts.privateDirectories.some((directory) => absolute.startsWith(`${directory}/`));
+  }
+
+  search(query: string, limit: number, signal: AbortSignal): ReturnType<Root['search']> {
+    this.check();
+    return searchNames(this.#beneath, query, limit, signal);
+  }
+
+  gitHead(): string | null {
+    this.check();
+    return gitHead(this.#beneath);
+  }
+
+  close(): void {
+    this.#beneath.close();
+  }
+
+  // Grammar first, so that a path that cannot be one never reaches the file system.
+  #segments(path: string): Segments {
+    const segments = parsePath(path);
+    this.check();
+    return segments;
+  }
+
+  #open<T>(path: string, reveal: boolean, use: (leaf: Leaf) => T): T {
+    const segments = this.#segments(path);
+    if (!reveal && isSecretPath(segments)) throw new Refusal('path_denied');
+    return this.#beneath.leaf(segments, (leaf) => {
+      if (!reveal) this.#refuseSecretObject(leaf.stat);
+      return use(leaf);
+    });
+  }
+
+  // Every other name of the object counts, so only files with several are asked about.
+  #refuseSecretObject(stat: BigIntStats): void {
+    if (!stat.isFile() || stat.nlink < 2n) return;
+    const { home = homedir(), privateDirectories } = this.#parts;
+    if (isSecretObject(this.#beneath, objectOf(stat), home, privateDirectories)) throw new Refusal('path_denied');
+  }
+}
+
+const deniedObjects = (paths: readonly string[]): ReadonlySet<string> =>
+  new Set(
+    paths.flatMap((path) => {
+      const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+      return stat === undefined ? [] : [objectOf(stat)];
+    }),
+  );
