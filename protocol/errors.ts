@@ -15,6 +15,8 @@ export const errors = {
   forbidden: ['This is not allowed from here.', false],
   cancelled: ['Cancelled.', false],
   internal_error: ['Something went wrong in the bridge. Nothing acknowledged was lost; details are in its log.', false],
+  /** Said by the client itself: there is no bridge to ask, or it did not answer. */
+  offline: ['The bridge cannot be reached. Nothing was sent.', true],
   read_only: ['The bridge cannot write to its storage, so it is read-only. Free disk space, then restart it.', false],
   storage_refused: ['The storage of the bridge cannot be used as it is.', false],
   // operations
