@@ -36,7 +36,8 @@ const walk = (path) =>
 /** `/c/[id]` from web/routes/c/[id]/+page.svelte; groups in parentheses are not part of a URL. */
 const routesBelow = (path, url) =>
   readdirSync(path, { withFileTypes: true }).flatMap((entry) => {
-    if (entry.isDirectory()) return routesBelow(join(path, entry.name), /^\(.*\)$/.test(entry.name) ? url : `${url}/${entry.name}`);
+    if (entry.isDirectory())
+      return routesBelow(join(path, entry.name), /^\(.*\)$/.test(entry.name) ? url : `${url}/${entry.name}`);
     return entry.name === '+page.svelte' ? [url === '' ? '/' : url] : [];
   });
 
@@ -48,7 +49,9 @@ for (const path of walk('')) {
   if (type === undefined) throw new Error(`no content type for ${path}`);
   const entry = { sha256: digest(bytes), bytes: bytes.length, type };
   if (compressible.has(extname(path)) && bytes.length > 512) {
-    const small = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } });
+    const small = brotliCompressSync(bytes, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+    });
     if (small.length < bytes.length * 0.9) {
       writeFileSync(join(folder, `${path}.br`), small);
       entry.br = { sha256: digest(small), bytes: small.length };

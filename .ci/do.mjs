@@ -58,7 +58,15 @@ const install = () => {
   writeFileSync(stamp, lock);
 };
 
-const sources = ['web', 'protocol', 'static', 'package-lock.json', 'svelte.config.js', 'vite.config.ts', '.ci/assets.mjs'];
+const sources = [
+  'web',
+  'protocol',
+  'static',
+  'package-lock.json',
+  'svelte.config.js',
+  'vite.config.ts',
+  '.ci/assets.mjs',
+];
 
 const build = (node) => {
   const revision = hashFiles(sources).slice(0, 16);
@@ -89,9 +97,16 @@ const browser = () => {
 /** One step of the suite; answers how many passed and failed. */
 const step = (name, node, args, report) => {
   say(`\n== ${name}`);
-  const env = { ...process.env, PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH}`, ...(report?.env ?? {}) };
+  const env = {
+    ...process.env,
+    PATH: `${join(root, 'node_modules', '.bin')}:${process.env.PATH}`,
+    ...(report?.env ?? {}),
+  };
   const ran = spawnSync(node, args, { cwd: root, stdio: ['ignore', 1, 2], env });
-  const counts = report === undefined ? { passed: ran.status === 0 ? 1 : 0, failed: ran.status === 0 ? 0 : 1, skipped: 0 } : report.read();
+  const counts =
+    report === undefined
+      ? { passed: ran.status === 0 ? 1 : 0, failed: ran.status === 0 ? 0 : 1, skipped: 0 }
+      : report.read();
   // A runner that died before its report, or failed outside a test, is a failure of its own.
   if (ran.status !== 0 && counts.failed === 0) counts.failed = 1;
   return counts;
@@ -106,7 +121,11 @@ const test = (node) => {
   const readUnit = () => {
     if (!existsSync(unit)) return { passed: 0, failed: 1, skipped: 0 };
     const report = JSON.parse(readFileSync(unit, 'utf8'));
-    return { passed: report.numPassedTests, failed: report.numFailedTests + (report.success ? 0 : report.numFailedTests === 0 ? 1 : 0), skipped: report.numPendingTests };
+    return {
+      passed: report.numPassedTests,
+      failed: report.numFailedTests + (report.success ? 0 : report.numFailedTests === 0 ? 1 : 0),
+      skipped: report.numPendingTests,
+    };
   };
   const readE2e = () => {
     if (!existsSync(e2e)) return { passed: 0, failed: 1, skipped: 0 };
@@ -117,43 +136,102 @@ const test = (node) => {
   const wanted = (name) => only === undefined || only === name;
   const results = [];
   if (wanted('lint')) {
-    results.push(step('lint', node, [bin('eslint/bin/eslint.js'), '.']));
-    results.push(step('format', node, [bin('prettier/bin/prettier.cjs'), '--check', '--log-level', 'warn', '.']));
+    results.push(step('lint', node, [bin('eslint/bin/eslint.js'), '-c', '.ci/eslint.config.js', '.']));
+    results.push(
+      step('format', node, [
+        bin('prettier/bin/prettier.cjs'),
+        '--ignore-path',
+        '.ci/prettierignore',
+        '--check',
+        '--log-level',
+        'warn',
+        '.',
+      ]),
+    );
   }
   if (wanted('types')) {
     results.push(step('types: protocol', node, [bin('typescript/bin/tsc'), '-p', 'protocol']));
     results.push(step('types: bridge', node, [bin('typescript/bin/tsc'), '-p', 'tsconfig.json']));
     results.push(step('types: tests', node, [bin('typescript/bin/tsc'), '-p', 'tests']));
     spawnSync(node, [bin('@sveltejs/kit/svelte-kit.js'), 'sync'], { cwd: join(root), stdio: 'inherit' });
-    results.push(step('types: web', node, [bin('svelte-check/bin/svelte-check'), '--tsconfig', 'web/tsconfig.json', '--threshold', 'error']));
-    results.push(step('types: service worker', node, [bin('typescript/bin/tsc'), '-p', 'web/service-worker/tsconfig.json', '--noEmit']));
+    results.push(
+      step('types: web', node, [
+        bin('svelte-check/bin/svelte-check'),
+        '--tsconfig',
+        'web/tsconfig.json',
+        '--threshold',
+        'error',
+      ]),
+    );
+    results.push(
+      step('types: service worker', node, [
+        bin('typescript/bin/tsc'),
+        '-p',
+        'web/service-worker/tsconfig.json',
+        '--noEmit',
+      ]),
+    );
   }
   if (wanted('unit')) {
     results.push(
-      step('unit', node, [bin('vitest/vitest.mjs'), 'run', '--config', 'tests/vitest.config.ts', '--reporter=dot', '--reporter=json', `--outputFile.json=${unit}`], { read: readUnit }),
+      step(
+        'unit',
+        node,
+        [
+          bin('vitest/vitest.mjs'),
+          'run',
+          '--config',
+          'tests/vitest.config.ts',
+          '--reporter=dot',
+          '--reporter=json',
+          `--outputFile.json=${unit}`,
+        ],
+        { read: readUnit },
+      ),
     );
   }
   if (wanted('e2e')) {
     results.push(
-      step('browser', node, [bin('@playwright/test/cli.js'), 'test', '--config', 'tests/playwright.config.ts', '--reporter=list,json'], {
-        env: { CHROMIUM: chromium, PLAYWRIGHT_JSON_OUTPUT_NAME: e2e },
-        read: readE2e,
-      }),
+      step(
+        'browser',
+        node,
+        [bin('@playwright/test/cli.js'), 'test', '--config', 'tests/playwright.config.ts', '--reporter=list,json'],
+        {
+          env: { CHROMIUM: chromium, PLAYWRIGHT_JSON_OUTPUT_NAME: e2e },
+          read: readE2e,
+        },
+      ),
     );
   }
   rmSync(scratch, { recursive: true, force: true });
-  const total = results.reduce((sum, one) => ({ passed: sum.passed + one.passed, failed: sum.failed + one.failed, skipped: sum.skipped + one.skipped }), { passed: 0, failed: 0, skipped: 0 });
-  process.stdout.write(`\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ''}\n`);
+  const total = results.reduce(
+    (sum, one) => ({
+      passed: sum.passed + one.passed,
+      failed: sum.failed + one.failed,
+      skipped: sum.skipped + one.skipped,
+    }),
+    { passed: 0, failed: 0, skipped: 0 },
+  );
+  process.stdout.write(
+    `\n${total.passed} passed, ${total.failed} failed${total.skipped > 0 ? `, ${total.skipped} skipped` : ''}\n`,
+  );
   process.exit(total.failed === 0 ? 0 : 1);
 };
 
 install();
 const node = pinnedNode();
-if (node === null) fail(`Countersign needs Node 24.15 or newer; this is ${process.versions.node} and no packaged Node exists for ${process.platform}-${process.arch}.`);
+if (node === null)
+  fail(
+    `Countersign needs Node 24.15 or newer; this is ${process.versions.node} and no packaged Node exists for ${process.platform}-${process.arch}.`,
+  );
 
 if (task === 'start') {
   build(node);
-  const child = spawn(node, ['bridge/main.ts', 'start', ...rest], { cwd: root, stdio: 'inherit', env: { ...process.env, COUNTERSIGN_LAUNCH_DIRECTORY: process.env.INIT_CWD ?? process.cwd() } });
+  const child = spawn(node, ['bridge/main.ts', 'start', ...rest], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, COUNTERSIGN_LAUNCH_DIRECTORY: process.env.INIT_CWD ?? process.cwd() },
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));
 } else if (task === 'build') {

@@ -11,10 +11,17 @@ const samples = 4;
 /** Distance of the seal's edge from the middle at `angle`, as a part of half the icon. */
 const edge = (angle, radius) => radius * (1 + 0.055 * Math.cos(lobes * angle));
 const segment = (x, y, [ax, ay], [bx, by]) => {
-  const along = Math.max(0, Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)));
+  const along = Math.max(
+    0,
+    Math.min(1, ((x - ax) * (bx - ax) + (y - ay) * (by - ay)) / ((bx - ax) ** 2 + (by - ay) ** 2)),
+  );
   return Math.hypot(x - ax - along * (bx - ax), y - ay - along * (by - ay));
 };
-const tick = [[-0.3, 0.02], [-0.08, 0.24], [0.32, -0.2]];
+const tick = [
+  [-0.3, 0.02],
+  [-0.08, 0.24],
+  [0.32, -0.2],
+];
 
 /** Colour at a point of the square −1…1, or null for nothing. */
 const paint = (x, y, { radius, ground }) => {
@@ -57,7 +64,12 @@ const png = (size, look) => {
   head.writeUInt32BE(size, 4);
   head.set([8, 6, 0, 0, 0], 8);
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
-  return Buffer.concat([signature, chunk('IHDR', head), chunk('IDAT', deflateSync(rows, { level: 9 })), chunk('IEND', Buffer.alloc(0))]);
+  return Buffer.concat([
+    signature,
+    chunk('IHDR', head),
+    chunk('IDAT', deflateSync(rows, { level: 9 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
 };
 
 const svg = () => {

@@ -186,13 +186,7 @@ export const ruleOffer = z.strictObject({
 });
 export type RuleOffer = z.infer<typeof ruleOffer>;
 
-export const withdrawReasons = [
-  'agent',
-  'turn_ended',
-  'conversation_closed',
-  'bridge_restarted',
-  'changed',
-] as const;
+export const withdrawReasons = ['agent', 'turn_ended', 'conversation_closed', 'bridge_restarted', 'changed'] as const;
 export type WithdrawReason = (typeof withdrawReasons)[number];
 export const outcomes = ['ok', 'failed', 'cancelled', 'uncertain'] as const;
 export type Outcome = (typeof outcomes)[number];
@@ -343,7 +337,12 @@ export const eventData = {
     sentence: z.optional(text(500)),
   }),
 
-  'queue.added': z.strictObject({ queueId: uuid, text: words, blob: z.optional(blobRef), attachments: z.optional(list(blobRef, limits.promptBlobs)) }),
+  'queue.added': z.strictObject({
+    queueId: uuid,
+    text: words,
+    blob: z.optional(blobRef),
+    attachments: z.optional(list(blobRef, limits.promptBlobs)),
+  }),
   'queue.removed': z.strictObject({ queueId: uuid, why: z.enum(['operator', 'sent', 'cleared']) }),
   'queue.paused': z.strictObject({ paused: z.boolean(), why: z.enum(['restart', 'failure', 'stop', 'operator']) }),
 

@@ -68,7 +68,13 @@ export const activityFrame = z.discriminatedUnion('type', [
     detail: z.optional(text(500)),
   }),
   /** Output of a running agent terminal, so that a long command is seen to run. */
-  z.strictObject({ type: z.literal('terminal'), terminalId: name(128), toolCallId: z.optional(name(128)), offset: count, text: z.string() }),
+  z.strictObject({
+    type: z.literal('terminal'),
+    terminalId: name(128),
+    toolCallId: z.optional(name(128)),
+    offset: count,
+    text: z.string(),
+  }),
 ]);
 export type ActivityFrame = z.infer<typeof activityFrame>;
 

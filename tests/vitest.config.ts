@@ -11,7 +11,9 @@ export default defineConfig({
         test: {
           name: 'node',
           root: new URL('..', import.meta.url).pathname,
-          include: ['tests/{house,protocol,gate,ledger,conversations,agents,approvals,files,trust,cli,bridge}/**/*.test.ts'],
+          include: [
+            'tests/{house,protocol,gate,ledger,conversations,agents,approvals,files,trust,cli,bridge}/**/*.test.ts',
+          ],
           environment: 'node',
           pool: 'forks',
           testTimeout: 20_000,

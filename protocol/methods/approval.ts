@@ -1,5 +1,15 @@
 /** approval.*, policy.*, receipt.*: decisions, remembered rules, and the signed record of both. */
-import { actionKinds, approvalFacts, approvalOption, containments, enforcements, outcomes, receiptKinds, ruleOffer, withdrawReasons } from '../events.ts';
+import {
+  actionKinds,
+  approvalFacts,
+  approvalOption,
+  containments,
+  enforcements,
+  outcomes,
+  receiptKinds,
+  ruleOffer,
+  withdrawReasons,
+} from '../events.ts';
 import { limits } from '../limits.ts';
 import { base64url, count, list, name, sha256, text, time, uuid, z } from '../schema.ts';
 import type { Method } from './method.ts';
@@ -165,7 +175,11 @@ export const approvalMethods = {
     errors: ['unknown_receipt'],
   },
   'receipt.list': {
-    params: z.strictObject({ conversationId: z.optional(name(64)), beforeSeq: z.optional(count), limit: z.optional(count) }),
+    params: z.strictObject({
+      conversationId: z.optional(name(64)),
+      beforeSeq: z.optional(count),
+      limit: z.optional(count),
+    }),
     result: z.strictObject({ receipts: list(receiptSummary, 200), more: z.boolean() }),
     capability: 'receipt.read',
     mutates: false,

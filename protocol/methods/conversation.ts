@@ -1,5 +1,14 @@
 /** conversation.*, queue.*, agent.*: transcripts, and the programs that talk in them. */
-import { agentCommand, agentOption, anyEvent, blobRef, containments, enforcements, modeInfo, stopReasons } from '../events.ts';
+import {
+  agentCommand,
+  agentOption,
+  anyEvent,
+  blobRef,
+  containments,
+  enforcements,
+  modeInfo,
+  stopReasons,
+} from '../events.ts';
 import { draft } from '../frames.ts';
 import { limits } from '../limits.ts';
 import { count, list, name, text, time, uuid, z } from '../schema.ts';
@@ -212,7 +221,12 @@ export const conversationMethods = {
   },
   'conversation.history': {
     /** Exactly one of the two. `aroundSeq` centres; `beforeSeq` ends before. */
-    params: z.strictObject({ conversationId, beforeSeq: z.optional(count), aroundSeq: z.optional(count), limit: z.optional(count) }),
+    params: z.strictObject({
+      conversationId,
+      beforeSeq: z.optional(count),
+      aroundSeq: z.optional(count),
+      limit: z.optional(count),
+    }),
     result: z.strictObject({
       /** Ascending, contiguous. */
       events: list(anyEvent, limits.pageEvents),

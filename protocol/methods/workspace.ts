@@ -91,7 +91,13 @@ export const fileRead = z.strictObject({
       nextOffset: z.nullable(count),
       totalLines: z.nullable(count),
     }),
-    z.strictObject({ kind: z.literal('image'), mime: text(64), sha256, bytes: count, dataUrl: z.optional(text(limits.readBytes)) }),
+    z.strictObject({
+      kind: z.literal('image'),
+      mime: text(64),
+      sha256,
+      bytes: count,
+      dataUrl: z.optional(text(limits.readBytes)),
+    }),
     z.strictObject({ kind: z.literal('binary'), sniff: text(64) }),
   ]),
 });
@@ -182,7 +188,14 @@ export const workspaceMethods = {
     result: fileStat,
     capability: 'files.read',
     mutates: false,
-    errors: ['workspace_unknown', 'workspace_changed', 'workspace_unavailable', 'invalid_path', 'symlink_refused', 'not_found'],
+    errors: [
+      'workspace_unknown',
+      'workspace_changed',
+      'workspace_unavailable',
+      'invalid_path',
+      'symlink_refused',
+      'not_found',
+    ],
   },
   'trust.accept': {
     params: z.strictObject({ workspaceId: uuid, fingerprint: sha256, note: z.optional(text(limits.noteUnits)) }),
@@ -247,7 +260,14 @@ export const workspaceMethods = {
     result: workspaceSummary,
     capability: 'workspace',
     mutates: true,
-    errors: ['invalid_path', 'not_found', 'not_a_directory', 'path_denied', 'workspace_leased', 'workspace_unavailable'],
+    errors: [
+      'invalid_path',
+      'not_found',
+      'not_a_directory',
+      'path_denied',
+      'workspace_leased',
+      'workspace_unavailable',
+    ],
   },
   /** Restores the practice workspace to its template; only that directory and its rows. */
   'workspace.reset': {

@@ -1,0 +1,73 @@
+// The bans of the house as rules: no HTML sinks, no static styles, no default exports, no imports that package.json
+// does not list. Formatting is prettier's; types are tsc's.
+import svelte from 'eslint-plugin-svelte';
+import globals from 'globals';
+import { readFileSync } from 'node:fs';
+import ts from 'typescript-eslint';
+
+const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const listed = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
+const escape = (name) => name.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+/** Relative, our own aliases, Kit's, Node's, or listed. */
+const unlisted = `^(?!\\.|#|\\$app/|node:|virtual:|(${listed.map(escape).join('|')})(/|$))`;
+
+const sinks = ['innerHTML', 'outerHTML', 'srcdoc'].map((name) => ({
+  selector: `AssignmentExpression > MemberExpression.left[property.name='${name}']`,
+  message: `${name} is a sink for hostile text; make nodes instead.`,
+}));
+const bans = [
+  ...sinks,
+  {
+    selector: 'CallExpression[callee.property.name=/^(insertAdjacentHTML|createContextualFragment)$/]',
+    message: 'An HTML sink; make nodes instead.',
+  },
+  { selector: "CallExpression[callee.object.name='document'][callee.property.name='write']", message: 'An HTML sink.' },
+  { selector: 'TSEnumDeclaration', message: 'Types are stripped, not compiled: no enums.' },
+  { selector: `ImportDeclaration[source.value=/${unlisted}/]`, message: 'This package is not listed in package.json.' },
+  { selector: `ImportExpression[source.value=/${unlisted}/]`, message: 'This package is not listed in package.json.' },
+];
+const noDefault = { selector: 'ExportDefaultDeclaration', message: 'No default exports: a thing has one name.' };
+
+export default ts.config(
+  {
+    ignores: [
+      'node_modules',
+      'build',
+      '**/.svelte-kit',
+      'web/node_modules',
+      'test-results',
+      'bridge/agents/practice/workspace',
+    ],
+  },
+  ...ts.configs.recommended,
+  ...svelte.configs.recommended,
+  {
+    languageOptions: { globals: { ...globals.browser, ...globals.node } },
+    rules: {
+      'no-restricted-syntax': ['error', ...bans, noDefault],
+      'no-eval': 'error',
+      'no-implied-eval': 'error',
+      'no-new-func': 'error',
+      eqeqeq: 'error',
+      '@typescript-eslint/no-explicit-any': 'error',
+      '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
+      '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
+      '@typescript-eslint/no-empty-function': 'off',
+      'no-control-regex': 'off',
+    },
+  },
+  {
+    files: ['**/*.svelte', '**/*.svelte.ts'],
+    languageOptions: { parserOptions: { parser: ts.parser } },
+    rules: {
+      'svelte/no-at-html-tags': 'error',
+      'svelte/no-inline-styles': ['error', { allowTransitions: true }],
+      'svelte/no-navigation-without-resolve': 'off',
+      'svelte/prefer-svelte-reactivity': 'off',
+    },
+  },
+  {
+    files: ['**/*.config.{js,ts}', 'svelte.config.js', '.ci/*.js'],
+    rules: { 'no-restricted-syntax': ['error', ...bans] },
+  },
+);

@@ -1,0 +1,270 @@
+/**
+ * The command table: one sorted row per method, what it does in one line, its work in the room it belongs to. The gate
+ * parsed the parameters and knows the actor; idempotency is settled here for every method that mutates.
+ */
+import type { Actor } from '#protocol/actor.ts';
+import { Refusal } from '#protocol/errors.ts';
+import { limits } from '#protocol/limits.ts';
+import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
+import type { Call, Dispatch } from '../gate/contract.ts';
+import type { Sink, Tx } from '../ledger/contract.ts';
+import { exportConversation } from './export.ts';
+import { createOperations, type Operation } from './operations.ts';
+import type { Conversations } from './registry.ts';
+import type { Rooms } from './rooms.ts';
+
+/** The gate answers these itself. */
+type GateMethod =
+  'connection.ack' | 'connection.cancelRequest' | 'connection.initialize' | 'connection.ping' | 'ticket.create';
+type CommandName = Exclude<MethodName, GateMethod>;
+
+interface Asked<M extends CommandName> {
+  readonly params: Params<M>;
+  readonly actor: Actor;
+  readonly sink: Sink;
+  readonly signal: AbortSignal;
+  readonly operation: Operation;
+}
+type Commands = { [M in CommandName]: (asked: Asked<M>) => Promise<Answer<M>> | Answer<M> };
+
+/** What the bridge process itself answers; handed over by main. */
+export interface BridgeFacts {
+  info(): Answer<'bridge.info'>;
+  launch(): Answer<'bridge.launch'>;
+  sessions(actor: Actor): Answer<'bridge.sessions'>;
+  revoke(sessionId: string | null): Promise<Answer<'bridge.revoke'>>;
+  /** Orderly stop, begun after the answer has left. */
+  stop(): void;
+}
+export interface ReceiptCommands {
+  list(params: Params<'receipt.list'>): Answer<'receipt.list'>;
+  get(receiptId: string): Answer<'receipt.get'>;
+  verify(receiptId: string): Promise<Answer<'receipt.verify'>> | Answer<'receipt.verify'>;
+}
+export interface TrustCommands {
+  accept(
+    actor: Actor,
+    params: Params<'trust.accept'>,
+    store: (tx: Tx, answer: object) => void,
+  ): Promise<Answer<'trust.accept'>>;
+}
+
+/** Effects outside the database: `running` is durable before them, and they are never repeated by themselves (D-32). */
+const external: ReadonlySet<MethodName> = new Set(['workspace.create', 'workspace.reset', 'conversation.restart']);
+
+export const createCommands = (
+  rooms: Rooms,
+  conversations: Conversations,
+  bridge: BridgeFacts,
+  receipts: ReceiptCommands,
+  trust: TrustCommands,
+): Dispatch => {
+  const { ledger, desk, agents, workspaces } = rooms;
+  const operations = createOperations(ledger);
+
+  const commands: Commands = {
+    'agent.add': async ({ params }) => changed('agents', await agents.add(params)),
+    'agent.enable': async ({ params }) => changed('agents', await agents.enable(params.agentId, params.enabled)),
+    'agent.list': () => ({ agents: agents.list() }),
+    'agent.probe': async ({ params }) => changed('agents', await agents.probe(params.agentId)),
+    'agent.remove': async ({ params }) => {
+      if (conversations.agentActive(params.agentId)) throw new Refusal('conversation_active');
+      await agents.remove(params.agentId);
+      return changed('agents', {});
+    },
+    'agent.setDefault': async ({ params }) => changed('agents', await agents.setDefault(params.agentId)),
+
+    'approval.decide': async ({ params, actor, operation }) =>
+      changed('approvals', await desk.decide(actor, params, (tx, answer) => operation.store(tx, answer))),
+    'approval.get': ({ params }) => {
+      const approval = desk.get(params.approvalId);
+      if (approval === null) throw new Refusal('unknown_approval');
+      return approval;
+    },
+    'approval.list': ({ params }) => desk.list(params),
+
+    'bridge.info': () => bridge.info(),
+    'bridge.launch': () => bridge.launch(),
+    'bridge.logout': async ({ actor }) => {
+      if (actor.kind !== 'browser') throw new Refusal('forbidden');
+      await bridge.revoke(actor.sessionId);
+      return {};
+    },
+    'bridge.revoke': ({ params }) => bridge.revoke(params.sessionId),
+    'bridge.sessions': ({ actor }) => bridge.sessions(actor),
+    'bridge.stop': () => {
+      bridge.stop();
+      return {};
+    },
+
+    'conversation.archive': ({ params }) => conversations.archive(params.conversationId, params.archived),
+    'conversation.cancel': async ({ params }) => {
+      await conversations.get(params.conversationId).cancel();
+      return {};
+    },
+    'conversation.close': async ({ params }) => {
+      await conversations.get(params.conversationId).close('operator');
+      return conversations.summary(params.conversationId);
+    },
+    'conversation.create': ({ params, operation }) => conversations.create(params, operation),
+    'conversation.delete': async ({ params, operation }) => {
+      await conversations.remove(params.conversationId, operation);
+      return {};
+    },
+    'conversation.export': async ({ params }) => ({
+      blob: await exportConversation(rooms, conversations.summary(params.conversationId), params.format),
+    }),
+    'conversation.get': ({ params }) => conversations.summary(params.conversationId),
+    'conversation.history': ({ params }) => {
+      const { conversationId, beforeSeq, aroundSeq } = params;
+      if ((beforeSeq === undefined) === (aroundSeq === undefined)) throw new Refusal('bad_request');
+      conversations.summary(conversationId);
+      const where = beforeSeq === undefined ? { aroundSeq: aroundSeq ?? 0 } : { beforeSeq };
+      return ledger.history(conversationId, where, Math.min(params.limit ?? limits.pageEvents, limits.pageEvents));
+    },
+    'conversation.list': ({ params }) => conversations.list(params, limits.conversationsPage),
+    'conversation.rename': async ({ params }) => {
+      await conversations.get(params.conversationId).rename(params.title);
+      return conversations.summary(params.conversationId);
+    },
+    'conversation.restart': async ({ params }) => {
+      await conversations.get(params.conversationId).restart();
+      return conversations.summary(params.conversationId);
+    },
+    'conversation.search': ({ params }) =>
+      ledger.search(params.query, {
+        conversationId: params.conversationId,
+        limit: Math.min(params.limit ?? limits.searchResults, limits.searchResults),
+      }),
+    'conversation.send': ({ params, actor, operation }) =>
+      conversations
+        .get(params.conversationId)
+        .send(params.content, params.delivery, actor.kind === 'browser' ? 'operator' : 'cli', operation) as Promise<
+        Answer<'conversation.send'>
+      >,
+    'conversation.setMode': async ({ params }) => {
+      await conversations.get(params.conversationId).setMode(params.modeId);
+      return conversations.summary(params.conversationId);
+    },
+    'conversation.setModel': async ({ params }) => {
+      await conversations.get(params.conversationId).setModel(params.modelId);
+      return conversations.summary(params.conversationId);
+    },
+    'conversation.setOption': async ({ params }) => {
+      await conversations.get(params.conversationId).setOption(params.optionId, params.value);
+      return conversations.summary(params.conversationId);
+    },
+    'conversation.subscribe': ({ params, sink }) => {
+      const { conversationId, after } = params;
+      const conversation = conversations.get(conversationId);
+      const subscription = ledger.feed.subscribe(conversationId, sink, after);
+      queueMicrotask(() => conversation.showAgain());
+      return { sub: conversationId, summary: conversation.summary(), ...subscription };
+    },
+    'conversation.unsubscribe': ({ params, sink }) => {
+      if (!ledger.feed.unsubscribe(params.conversationId, sink.attachmentId)) throw new Refusal('unknown_subscription');
+      return {};
+    },
+
+    'files.list': ({ params }) => open(params.workspaceId).list(params.path, params.cursor),
+    'files.read': ({ params }) => {
+      const { workspaceId, path, ...options } = params;
+      return open(workspaceId).read(path, options);
+    },
+    'files.reveal': async ({ params, actor, operation }) => {
+      const root = open(params.workspaceId);
+      const file = root.read(params.path, { reveal: true });
+      await ledger.commit((tx) => {
+        const detail = { kind: 'reveal', workspace: params.workspaceId, path: params.path, revision: file.revision };
+        const receipt = rooms.seal.sign(tx, { kind: 'reveal', actor, detail, sentence: `Revealed ${params.path}` });
+        tx.append('bridge', { type: 'operator.reveal', data: { path: params.path, receiptId: receipt.receiptId } });
+        // What was seen once is not kept: the stored answer names no content.
+        operation.store(tx, { ...file, content: { kind: 'binary', sniff: 'revealed once' } });
+      });
+      return changed('receipts', file);
+    },
+    'files.search': ({ params, signal }) =>
+      open(params.workspaceId).search(params.query, Math.min(params.limit ?? 50, 200), signal),
+    'files.stat': ({ params }) => open(params.workspaceId).stat(params.path),
+
+    'policy.forget': async ({ params, actor }) =>
+      changed('rules', await desk.changeRule(actor, params.ruleId, params.change)),
+    'policy.get': () => desk.rules(),
+
+    'queue.remove': async ({ params, operation }) =>
+      (await conversations
+        .get(params.conversationId)
+        .removeQueued(params.queueId, operation)) as Answer<'queue.remove'>,
+    'queue.resume': async ({ params }) =>
+      (await conversations.get(params.conversationId).resumeQueue()) as Answer<'queue.resume'>,
+
+    'receipt.get': ({ params }) => receipts.get(params.receiptId),
+    'receipt.list': ({ params }) => receipts.list(params),
+    'receipt.verify': ({ params }) => receipts.verify(params.receiptId),
+
+    'trust.accept': async ({ params, actor, operation }) =>
+      changed('trust', await trust.accept(actor, params, (tx, answer) => operation.store(tx, answer))),
+    'trust.get': ({ params }) => rooms.trust.state(params.workspaceId),
+
+    'view.get': ({ params }) => ({ state: ledger.read.view(params.conversationId) }),
+    'view.set': async ({ params, operation }) => {
+      await ledger.commit((tx) => {
+        tx.putView(params.conversationId, params.state);
+        operation.store(tx, {});
+      });
+      return {};
+    },
+
+    'workspace.browse': ({ params }) => workspaces.browse(params.path),
+    'workspace.close': async ({ params }) => {
+      const active = conversations.active(params.workspaceId);
+      if (active.length > 0 && params.force !== true) throw new Refusal('conversation_active');
+      await Promise.all(active.map((each) => each.close('operator')));
+      await workspaces.close(params.workspaceId);
+      return changed('workspaces', {});
+    },
+    'workspace.create': async ({ params }) =>
+      changed('workspaces', await workspaces.create(params.parent, params.name)),
+    'workspace.forget': async ({ params }) => {
+      if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
+      await workspaces.forget(params.workspaceId);
+      return changed('workspaces', {});
+    },
+    'workspace.list': () => ({ workspaces: workspaces.list() }),
+    'workspace.open': async ({ params }) => {
+      if ((params.path === undefined) === (params.practice !== true)) throw new Refusal('bad_request');
+      const opened = await workspaces.open(params.path === undefined ? { practice: true } : { path: params.path });
+      return changed('workspaces', opened);
+    },
+    'workspace.reset': async ({ params }) => {
+      if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
+      return changed('workspaces', await workspaces.reset(params.workspaceId));
+    },
+  };
+
+  const changed = <T>(topic: Parameters<typeof ledger.feed.invalidate>[0], answer: T): T => {
+    ledger.feed.invalidate(topic);
+    return answer;
+  };
+  const open = (workspaceId: string) => {
+    const root = workspaces.root(workspaceId);
+    root.check();
+    return root;
+  };
+
+  const noOperation: Operation = { key: '', store: () => undefined };
+  return async (call: Call): Promise<Record<string, unknown>> => {
+    const run = commands[call.method as CommandName] as ((asked: unknown) => unknown) | undefined;
+    if (run === undefined) throw new Refusal('unsupported_capability');
+    const { method, params, key, actor, sink, signal } = call;
+    if (!methods[method].mutates || key === undefined) {
+      return (await run({ params, actor, sink, signal, operation: noOperation })) as Record<string, unknown>;
+    }
+    const asked = { key, method, params, external: external.has(method) };
+    const answer = await operations.run(
+      asked,
+      async (operation) => (await run({ params, actor, sink, signal, operation })) as object,
+    );
+    return answer as Record<string, unknown>;
+  };
+};

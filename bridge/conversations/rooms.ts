@@ -1,0 +1,69 @@
+/** What main hands to conversations: the rooms below, and what time and chance are. Types only; no room is imported. */
+import type { ToolCallState, Agents } from '../agents/contract.ts';
+import type { Described, Desk, Seal } from '../approvals/contract.ts';
+import type { Root, Workspaces } from '../files/contract.ts';
+import type { Ledger } from '../ledger/contract.ts';
+import type { TrustState } from '#protocol/methods/workspace.ts';
+
+export interface CurrentText {
+  readonly text: string;
+  readonly revision: string;
+  readonly sha256: string;
+}
+
+/** What a describer may look at to establish facts. */
+export interface About {
+  readonly workspacePath: string;
+  relative(path: string): string | null;
+  isSecret(relative: string): boolean;
+  /** Null where there is no such text file, or it may not be read. */
+  readCurrent(relative: string): CurrentText | null;
+}
+
+export interface Describe {
+  permission(call: ToolCallState, about: About): Described;
+  write(write: { path: string; current: CurrentText | null; content: string }, about: About): Described;
+  command(
+    command: { command: string; args: readonly string[]; env: readonly { name: string; value: string }[]; cwd: string },
+    about: About,
+  ): Described;
+}
+
+export interface RunningCommand {
+  readonly pid: number;
+  readonly exit: Promise<{ code: number | null; signal: string | null }>;
+  /** TERM, then KILL the tree; resolves when gone. */
+  kill(): Promise<void>;
+}
+
+/** Starts a command for an agent under the same containment as agents, without a shell. @throws Refusal not_found */
+export type RunCommand = (command: {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly output: (chunk: Uint8Array) => void;
+}) => Promise<RunningCommand>;
+
+export interface Trust {
+  state(workspaceId: string): TrustState;
+  /** Null when the agent may start; otherwise why not, in one sentence. */
+  obstacle(workspaceId: string, agentId: string): string | null;
+}
+
+export interface Rooms {
+  readonly ledger: Ledger;
+  readonly desk: Desk;
+  readonly seal: Seal;
+  readonly agents: Agents;
+  readonly workspaces: Workspaces;
+  readonly trust: Trust;
+  readonly describe: Describe;
+  readonly runCommand: RunCommand;
+  readonly now: () => number;
+  readonly uuid: () => string;
+  readonly log: (line: Record<string, unknown>) => void;
+  /** Agent processes that may live at once. */
+  readonly processLimit: number;
+}
+
+export type { Root };
