@@ -167,6 +167,10 @@ export const limits = {
   directoryEntries: 20_000,
   /** Listings that may be continued at once, oldest dropped: each holds its names. */
   directoryCursors: 32,
+  /** Folders one look of the folder picker shows. */
+  browseEntries: 1000,
+  /** Recent workspaces listed. */
+  workspaces: 500,
   /** Entries one file search looks at: about a second of walking. */
   searchEntries: 100_000,
   /** Longest slice of work of a search before other requests get their turn. */
