@@ -1,0 +1,50 @@
+/** What a client sees of approvals, rules and receipts: stored rows joined with the titles and paths people know. */
+import type { EventData } from '#protocol/events.ts';
+import type { ApprovalState, ApprovalView, ReceiptSummary, RuleView } from '#protocol/methods/approval.ts';
+import type { ApprovalRecord, Reads, ReceiptRow, RuleRow } from '../ledger/contract.ts';
+import type { ReceiptReader } from './contract.ts';
+
+const statusOf = (record: ApprovalRecord): ApprovalState => {
+  const at = record.decidedAt ?? record.requestedAt;
+  if (record.state === 'pending') return { state: 'pending' };
+  if (record.state === 'withdrawn') return { state: 'withdrawn', at, reason: record.reason ?? 'agent' };
+  if (record.state === 'expired') return { state: 'expired', at, ...(record.receiptId === null ? {} : { receiptId: record.receiptId }) };
+  return {
+    state: record.state, at, by: record.by ?? 'operator', receiptId: record.receiptId ?? '',
+    ...(record.rule === null ? {} : { rule: record.rule }),
+    ...(record.note === null ? {} : { note: record.note }),
+  };
+};
+
+export const approvalView = (read: Reads, record: ApprovalRecord): ApprovalView => {
+  const request = JSON.parse(record.request) as EventData<'approval.requested'>;
+  const conversation = read.conversation(record.conversationId);
+  const { facts, words, options, rule, enforcement, containment, actionBytes } = request;
+  return {
+    approvalId: record.approvalId, conversationId: record.conversationId, conversationTitle: conversation?.title ?? '',
+    workspaceId: conversation?.workspaceId ?? '', workspacePath: conversation?.workspacePath ?? '',
+    agentId: conversation?.agentId ?? '', agentTitle: conversation?.agentTitle ?? '',
+    kind: record.kind, digest: record.digest, actionBytes, facts, words, options, rule, enforcement, containment,
+    requestedAt: record.requestedAt, expiresAt: record.expiresAt, seq: record.requestedSeq, status: statusOf(record),
+    ...(record.turnId === null ? {} : { turnId: record.turnId }),
+    ...(record.toolCallId === null ? {} : { toolCallId: record.toolCallId }),
+  };
+};
+
+export const ruleViews = (read: Reads, rules: readonly RuleRow[]): RuleView[] => {
+  const paths = new Map(read.workspaces().map((workspace) => [workspace.workspaceId, workspace.path]));
+  return rules.map((rule) => ({ ...rule, workspacePath: paths.get(rule.workspaceId) ?? '' }));
+};
+
+export const receiptSummary = (row: ReceiptRow): ReceiptSummary => ({
+  receiptId: row.receiptId, seq: row.seq, kind: row.kind, conversationId: row.conversationId, approvalId: row.approvalId,
+  at: row.at, sentence: row.sentence, value: row.value, outcome: row.outcome, by: row.by,
+});
+
+export const createReceiptReader = (read: Reads): ReceiptReader => ({
+  list: (params) => {
+    const limit = Math.min(Math.max(params.limit ?? 200, 1), 200);
+    const rows = read.receipts({ conversationId: params.conversationId, beforeSeq: params.beforeSeq, limit: limit + 1 });
+    return { receipts: rows.slice(0, limit).map(receiptSummary), more: rows.length > limit };
+  },
+});
