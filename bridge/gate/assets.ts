@@ -1,0 +1,112 @@
+/**
+ * The built app as a verified table (A-04, L-12). Every byte served was read and hashed at start and is served from
+ * memory, so that a file altered later is never sent. A request path is only a key. Called by `gate.ts`.
+ */
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { wire } from '#protocol/frames.ts';
+import { count, explain, list, sha256, text, z } from '#protocol/schema.ts';
+import { inlineScriptHashes, noStore, plain, type Headers } from './headers.ts';
+
+const stored = { sha256, bytes: count };
+const table = z.strictObject({
+  wire: count,
+  revision: text(200),
+  routes: list(text(200), 100),
+  files: z.record(z.string().check(z.regex(/^\/[A-Za-z0-9._/-]+$/)), z.strictObject({ ...stored, type: text(200), br: z.optional(z.strictObject(stored)) })),
+});
+
+interface Asset {
+  readonly body: Buffer;
+  readonly br: Buffer | null;
+  readonly headers: Headers;
+  readonly tag: string;
+}
+export interface AssetAnswer {
+  readonly status: 200 | 304 | 404;
+  readonly headers: Headers;
+  readonly body: Buffer | string;
+}
+export interface Assets {
+  readonly revision: string;
+  /** Of the shell's inline scripts, for the CSP. */
+  readonly scriptHashes: readonly string[];
+  /** Total and exact: what is not in the table or the route list is a small 404, never HTML. */
+  answer(url: string, accept: { readonly br: boolean; readonly tag: string | undefined }): AssetAnswer;
+}
+
+/** The built app cannot be served. The message names what is wrong and the command that mends it. */
+export class AssetsUnusable extends Error {
+  constructor(what: string, cause?: unknown) {
+    super(`The built app cannot be served: ${what}. Run "npm start", or "npm run build" and start again.`, { cause });
+    this.name = 'AssetsUnusable';
+  }
+}
+
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+const readVerified = async (directory: string, path: string, entry: { sha256: string; bytes: number }): Promise<Buffer> => {
+  // The table's own grammar admits no empty, `.` or `..` component that leads elsewhere.
+  if (path.split('/').slice(1).some((part) => part === '' || part === '.' || part === '..')) throw new AssetsUnusable(`${path} is not a name`);
+  const bytes = await readFile(join(directory, path)).catch((cause: unknown) => {
+    throw new AssetsUnusable(`${path} is missing`, cause);
+  });
+  if (bytes.length !== entry.bytes || digest(bytes) !== entry.sha256) throw new AssetsUnusable(`${path} was altered`);
+  return bytes;
+};
+
+const cacheControl = (path: string): string =>
+  path.startsWith('/_app/immutable/') ? 'public, max-age=31536000, immutable' : 'no-cache';
+
+const routePattern = (route: string): RegExp => {
+  const parts = route.split('/').map((part) => (/^\[[^\]]+\]$/.test(part) ? '[A-Za-z0-9._-]+' : part.replace(/[^A-Za-z0-9_-]/g, '\\$&')));
+  return new RegExp(`^${parts.join('/')}$`);
+};
+
+const missing: AssetAnswer = { status: 404, headers: plain, body: 'Not found\n' };
+
+const serve = (asset: Asset, accept: { br: boolean; tag: string | undefined }): AssetAnswer => {
+  if (accept.tag === asset.tag) return { status: 304, headers: asset.headers, body: '' };
+  if (accept.br && asset.br !== null) return { status: 200, headers: { ...asset.headers, 'Content-Encoding': 'br' }, body: asset.br };
+  return { status: 200, headers: asset.headers, body: asset.body };
+};
+
+/** Reads and verifies `<directory>/assets.json` and all it names. @throws AssetsUnusable */
+export const loadAssets = async (directory: string): Promise<Assets> => {
+  const source = await readFile(join(directory, 'assets.json'), 'utf8').catch((cause: unknown) => {
+    throw new AssetsUnusable('it has not been built', cause);
+  });
+  let json: unknown;
+  try {
+    json = JSON.parse(source);
+  } catch (cause) {
+    throw new AssetsUnusable('assets.json is not JSON', cause);
+  }
+  const parsed = z.safeParse(table, json);
+  if (!parsed.success) throw new AssetsUnusable(`assets.json is not understood (${explain(parsed.error)})`);
+  if (parsed.data.wire !== wire) throw new AssetsUnusable('it was built for another version of the bridge');
+
+  const assets = new Map<string, Asset>();
+  for (const [path, entry] of Object.entries(parsed.data.files)) {
+    const body = await readVerified(directory, path, entry);
+    const br = entry.br === undefined ? null : await readVerified(directory, `${path}.br`, entry.br);
+    const tag = `"${entry.sha256.slice(0, 32)}"`;
+    const headers = { 'Content-Type': entry.type, 'Cache-Control': cacheControl(path), ETag: tag, ...(br === null ? {} : { Vary: 'Accept-Encoding' }) };
+    assets.set(path, { body, br, headers, tag });
+  }
+  const shell = assets.get('/index.html');
+  if (shell === undefined) throw new AssetsUnusable('index.html is missing');
+  const routes = parsed.data.routes.map(routePattern);
+  return {
+    revision: parsed.data.revision,
+    scriptHashes: inlineScriptHashes(shell.body.toString('utf8')),
+    answer(url, accept) {
+      const asset = assets.get(url);
+      if (asset !== undefined) return serve(asset, accept);
+      // Only the shell tolerates a query; it is the app's to read.
+      const path = url.split('?', 1)[0] ?? url;
+      return routes.some((route) => route.test(path)) ? serve(shell, accept) : { ...missing, headers: { ...plain, ...noStore } };
+    },
+  };
+};
