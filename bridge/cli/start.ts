@@ -1,0 +1,95 @@
+/** `bridge start`: compose the rooms, listen on loopback, print the launch URL, stop in order. */
+import { emitKeypressEvents } from 'node:readline';
+import { stateDirectories } from '../ledger/paths.ts';
+import { CliError, exits, read, usage, type Verb } from './args.ts';
+import { print, printJson, warn } from './output.ts';
+import { compose } from './parts.ts';
+import { openGate } from './listen.ts';
+
+const help = `bridge start [--port N] [--state DIR] [--workspace DIR] [--practice] [--json]
+
+Starts the bridge on 127.0.0.1 and prints a launch URL that works once, for a minute.
+  --port N        7433 unless another was used before; 0 takes a free one
+  --workspace D   the folder to open; the current one otherwise
+  --practice      open the practice workspace instead
+
+Example: bridge start --workspace ~/code/parser`;
+
+const portOf = (text: string | undefined): number | null => {
+  if (text === undefined) return null;
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw usage('--port takes a number from 0 to 65535.');
+  return port;
+};
+
+/** Resolves on the first of: a signal, or `stop` asked over the control socket. */
+const untilStopped = (asked: Promise<void>): Promise<string> =>
+  new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve(signal));
+    void asked.then(() => resolve('stop'));
+  });
+
+/** On a terminal, any key but Ctrl-C makes a new launch URL. */
+const onKeys = (make: () => void): (() => void) => {
+  const { stdin } = process;
+  if (stdin.isTTY !== true) return () => undefined;
+  emitKeypressEvents(stdin);
+  stdin.setRawMode(true);
+  const pressed = (_: string, key: { ctrl?: boolean; name?: string }): void => {
+    if (key.ctrl === true && key.name === 'c') process.kill(process.pid, 'SIGINT');
+    else make();
+  };
+  stdin.on('keypress', pressed);
+  return () => {
+    stdin.off('keypress', pressed);
+    stdin.setRawMode(false);
+    stdin.pause();
+  };
+};
+
+export const start: Verb = {
+  name: 'start',
+  about: 'Start the bridge and print a launch URL',
+  help,
+  async run(args) {
+    const { values } = read(args, {
+      port: { type: 'string' },
+      workspace: { type: 'string' },
+      practice: { type: 'boolean' },
+    });
+    const port = portOf(values.port);
+    const directories = stateDirectories(values.state);
+    const parts = await compose({ directories, purpose: 'start' });
+    try {
+      const gate = await openGate(parts, port);
+      try {
+        await parts.openLaunchWorkspace(values.practice === true ? { practice: true } : { path: values.workspace ?? process.env['INIT_CWD'] ?? process.cwd() }).catch((error: unknown) => {
+          if (values.workspace !== undefined) throw error;
+          warn(`This folder was not opened: ${error instanceof Error ? error.message : String(error)}`);
+        });
+        const announce = (): void => {
+          const { url } = gate.launchUrl();
+          print(`\nOpen this link to sign in (works once, for one minute):\n\n${url}\n`);
+        };
+        if (values.json === true) {
+          printJson({ event: 'ready', origin: gate.origin, launchUrl: gate.launchUrl().url, pid: process.pid });
+        } else {
+          print(`Countersign is running on ${gate.origin}`);
+          announce();
+          print(process.stdin.isTTY === true ? 'Press any key for a new link, Ctrl-C to stop.' : 'Run "bridge open" for a new link, "bridge stop" to stop.');
+        }
+        const quiet = values.json === true ? () => undefined : onKeys(announce);
+        const why = await untilStopped(parts.stopAsked);
+        quiet();
+        if (values.json !== true) print(`Stopping (${why}) …`);
+      } finally {
+        await gate.close();
+      }
+    } finally {
+      await parts.close();
+    }
+    return exits.ok;
+  },
+};
+
+export { CliError };
