@@ -114,14 +114,15 @@ class Registry implements Workspaces {
     const { practiceTemplate, practiceDirectory } = this.#parts;
     if (!row.practice) throw new Refusal('forbidden');
     // The lease of the old directory is held until the new one is in place: nobody else starts in what is being removed.
-    const release = this.#held.get(workspaceId)?.release ?? (exists(practiceDirectory) ? this.#lockOf(practiceDirectory) : null);
+    const held = this.#held.get(workspaceId);
+    const release = held === undefined && exists(practiceDirectory) ? this.#lockOf(practiceDirectory) : null;
     try {
-      exists(practiceDirectory);
+      exists(practiceDirectory); // refuses a link before anything is copied
       swap(stage(practiceTemplate, practiceDirectory), practiceDirectory);
     } finally {
-      if (this.#held.has(workspaceId)) await this.close(workspaceId);
-      else release?.();
+      release?.();
     }
+    if (held !== undefined) await this.close(workspaceId);
     return this.open({ practice: true });
   }
 
