@@ -1,7 +1,7 @@
 /** What the trust room gives: which files of a workspace run code when an agent starts, and whether that was answered (G-23, reduced). */
-import type { Json } from '#protocol/json.ts';
+import type { Actor } from '#protocol/actor.ts';
+import type { Params } from '#protocol/methods.ts';
 import type { TrustState } from '#protocol/methods/workspace.ts';
-import type { Root } from '../files/contract.ts';
 import type { Tx } from '../ledger/contract.ts';
 
 /** One kind of file an agent reads at its start. `pattern` is a relative glob: `*` within a name, `**` for any depth. */
@@ -12,13 +12,13 @@ export interface TrustPattern {
 }
 
 export interface Trust {
-  /** Scans anew; bounded by `limits.trustFiles` and `limits.trustEntries`. @throws Refusal workspace_changed, workspace_unavailable */
-  state(root: Root): TrustState;
+  /** Scans anew; bounded by `limits.trustFiles` and `limits.trustEntries`. @throws Refusal as `Workspaces.root` */
+  state(workspaceId: string): TrustState;
+  /** Null when this agent may be spawned here; otherwise why not, in one sentence. @throws Refusal as `Workspaces.root` */
+  obstacle(workspaceId: string, agentId: string): string | null;
   /**
-   * Scans anew and compares with what the operator was shown. The caller signs `detail` and calls `store` in one
-   * transaction. @throws Refusal digest_mismatch when the files are no longer those
+   * The operator's answer for exactly the files of `fingerprint`: row, receipt and `store` in one transaction.
+   * @throws Refusal digest_mismatch when the files are no longer those
    */
-  accept(root: Root, fingerprint: string): { readonly detail: Json; readonly sentence: string; store(tx: Tx, receiptId: string): void };
-  /** Whether this agent may be spawned here; `safeUntrusted` when its switch keeps the workspace's configuration from running. */
-  mayStart(root: Root, agentId: string, safeUntrusted: boolean): boolean;
+  accept(actor: Actor, params: Params<'trust.accept'>, store: (tx: Tx, answer: TrustState) => void): Promise<TrustState>;
 }

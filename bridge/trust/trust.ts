@@ -6,46 +6,65 @@
  */
 import { createHash } from 'node:crypto';
 import { Refusal } from '#protocol/errors.ts';
-import { canonical } from '#protocol/json.ts';
+import { canonical, type Json } from '#protocol/json.ts';
 import type { TrustState } from '#protocol/methods/workspace.ts';
+import type { Seal } from '../approvals/contract.ts';
 import type { Root } from '../files/contract.ts';
 import type { Ledger, TrustRow } from '../ledger/contract.ts';
 import type { Trust, TrustPattern } from './contract.ts';
 import { scanFiles, type Scan } from './scan.ts';
 
 export interface TrustParts {
-  readonly read: Pick<Ledger['read'], 'trust'>;
+  readonly ledger: Pick<Ledger, 'commit'> & { readonly read: Pick<Ledger['read'], 'trust'> };
+  readonly seal: Pick<Seal, 'sign'>;
+  readonly root: (workspaceId: string) => Root;
   /** Asked anew at each scan, since custom agents come and go. */
   readonly patterns: () => readonly TrustPattern[];
+  /** True when the agent is started with a switch that keeps workspace configuration from running. */
+  readonly safeUntrusted: (agentId: string) => boolean;
   readonly now: () => number;
 }
 
-export const createTrust = ({ read, patterns, now }: TrustParts): Trust => {
-  const state = (root: Root): TrustState => {
-    root.check();
-    return stateOf(root, scanFiles(root, patterns()), read.trust(root.workspaceId));
-  };
+export const createTrust = ({ ledger, seal, root, patterns, safeUntrusted, now }: TrustParts): Trust => {
+  const look = (held: Root): TrustState => stateOf(held, scanFiles(held, patterns()), ledger.read.trust(held.workspaceId));
   return {
-    state,
-    accept: (root, fingerprint) => {
-      const current = state(root);
+    state: (workspaceId) => look(root(workspaceId)),
+    obstacle: (workspaceId, agentId) => (safeUntrusted(agentId) ? null : obstacleOf(look(root(workspaceId)), agentId)),
+    accept: async (actor, { workspaceId, fingerprint, note }, store) => {
+      const held = root(workspaceId);
+      const current = look(held);
       if (current.fingerprint !== fingerprint) throw new Refusal('digest_mismatch');
-      const count = current.files.length;
-      return {
-        detail: { fingerprint, workspaceId: root.workspaceId, rootSha256: root.rootSha256, files: current.files.map(({ path, sha256 }) => ({ path, sha256 })) },
-        sentence: `Agents may start with ${count} ${count === 1 ? 'file' : 'files'} of this workspace that can run code.`,
-        store: (tx, receiptId) => {
-          tx.putTrust({ workspaceId: root.workspaceId, fingerprint, acceptedAt: now(), receiptId });
-        },
-      };
+      return ledger.commit((tx) => {
+        const what = { kind: 'trust', actor, detail: detailOf(held, current, note), sentence: sentenceOf(current) } as const;
+        const { receiptId } = seal.sign(tx, what);
+        const acceptedAt = now();
+        tx.putTrust({ workspaceId, fingerprint, acceptedAt, receiptId });
+        const answer: TrustState = { ...current, state: 'accepted', acceptedAt, receiptId };
+        store(tx, answer);
+        return answer;
+      });
     },
-    mayStart: (root, agentId, safeUntrusted) => safeUntrusted || isClear(state(root), agentId),
   };
 };
 
-/** Answered for, or nothing that this agent reads; a truncated scan may have missed something it reads. */
-const isClear = ({ state, files, truncated }: TrustState, agentId: string): boolean =>
-  state === 'none_found' || state === 'accepted' || (!truncated && !files.some(({ agents }) => agents.includes(agentId)));
+const detailOf = (root: Root, { workspaceId, fingerprint, files, truncated }: TrustState, note: string | undefined): Json => ({
+  ...{ workspaceId, fingerprint, truncated, rootSha256: root.rootSha256 },
+  files: files.map(({ path, sha256, bytes }) => ({ path, sha256, bytes })),
+  ...(note !== undefined && { note }),
+});
+
+const sentenceOf = ({ files: { length } }: TrustState): string =>
+  `Agents may start in this workspace, which has ${length} ${length === 1 ? 'file' : 'files'} that can run code then.`;
+
+/** A truncated scan may have missed something that the agent reads, so it stops every agent until it is answered. */
+const obstacleOf = ({ state, files, truncated }: TrustState, agentId: string): string | null => {
+  if (state === 'none_found' || state === 'accepted') return null;
+  const mine = files.filter(({ agents }) => agents.includes(agentId));
+  if (mine.length === 0 && !truncated) return null;
+  const what = mine.length === 1 ? '1 file' : mine.length > 1 ? `${mine.length} files` : 'more files than could be looked through';
+  const when = state === 'changed' ? ', changed since you last reviewed them' : '';
+  return `This folder has ${what} that can run code when the agent starts${when}. Review them first.`;
+};
 
 const stateOf = (root: Root, { found, truncated }: Scan, row: TrustRow | null): TrustState => {
   const fingerprint = createHash('sha256')
