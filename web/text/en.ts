@@ -449,6 +449,7 @@ export const text = {
     offlineSize: (size: string, count: number) => `${size} in ${plural(count, 'conversation', 'conversations')}`,
     offlineClear: 'Clear the offline copy',
     offlineCleared: 'The offline copy was cleared.',
+    quota: 'The browser has no more room: the oldest conversations left the offline copy. They are safe on the bridge.',
     sessions: 'Signed-in browsers',
     sessionsHint: 'Each browser has its own key, which cannot leave it.',
     current: 'this browser',

@@ -1,0 +1,123 @@
+/** Who this browser is to the bridge: signed in by a launch, signed out, revoked; and which offline copy is its own. */
+import { deleteCopies } from '#lib/cache/database.ts';
+import { OfflineCopy } from '#lib/cache/copy.ts';
+import { forgetIdentity, readIdentity, type Identity } from '#lib/link/identity.ts';
+import { exchange, tokenIn, type LaunchResult } from '#lib/link/launch.ts';
+import { launched } from '#lib/link/start.ts';
+
+interface Hooks {
+  signedIn(identity: Identity): void;
+  signedOut(): void;
+  copyChanged(copy: OfflineCopy | null): void;
+  onQuota(): void;
+}
+
+export type SignInProblem = 'notALink' | Extract<LaunchResult, { ok: false }>['why'];
+
+const installationKey = 'countersign.installation';
+interface Installation {
+  readonly bridgeId: string;
+  readonly lineage: string;
+}
+
+/** Outlives the session, so that the copy stays readable when signed out (L-05). */
+const readInstallation = (): Installation | null => {
+  try {
+    const stored = JSON.parse(localStorage.getItem(installationKey) ?? 'null') as Partial<Installation> | null;
+    return typeof stored?.bridgeId === 'string' && typeof stored.lineage === 'string' ? { bridgeId: stored.bridgeId, lineage: stored.lineage } : null;
+  } catch {
+    return null;
+  }
+};
+
+export class Session {
+  identity = $state.raw<Identity | null>(null);
+  copy = $state.raw<OfflineCopy | null>(null);
+  problem = $state<SignInProblem | null>(null);
+  working = $state(false);
+  /** False until it is known whether this browser holds a session. */
+  known = $state(false);
+  #hooks: Hooks;
+
+  constructor(hooks: Hooks) {
+    this.#hooks = hooks;
+  }
+
+  async start(): Promise<void> {
+    const installation = readInstallation();
+    if (installation !== null) this.#openCopy(installation);
+    const launch = launched();
+    if (launch !== null) await this.#take(launch);
+    if (this.identity === null) {
+      const identity = await readIdentity();
+      // A spent link opened in a browser that is signed in already does no harm.
+      if (identity !== null) {
+        this.problem = null;
+        this.#use(identity);
+      }
+    }
+    this.known = true;
+  }
+
+  /** A launch URL or token that was pasted. True when signed in. */
+  async signIn(pasted: string): Promise<boolean> {
+    const token = tokenIn(pasted);
+    if (token === null) {
+      this.problem = 'notALink';
+      return false;
+    }
+    return this.#take(exchange(token));
+  }
+
+  /** Deletes the key of this browser; the copy stays. */
+  async signOut(): Promise<void> {
+    await forgetIdentity();
+    this.identity = null;
+    this.#hooks.signedOut();
+  }
+
+  /** The bridge said 410: key and copy go (D-53). */
+  async revoked(): Promise<void> {
+    const copy = this.copy;
+    this.copy = null;
+    this.#hooks.copyChanged(null);
+    await copy?.close();
+    await deleteCopies();
+    localStorage.removeItem(installationKey);
+    await this.signOut();
+  }
+
+  async #take(launch: Promise<LaunchResult>): Promise<boolean> {
+    this.working = true;
+    const result = await launch;
+    this.working = false;
+    if (!result.ok) {
+      this.problem = result.why;
+      return false;
+    }
+    this.problem = null;
+    this.#use(result.identity);
+    return true;
+  }
+
+  #use(identity: Identity): void {
+    this.identity = identity;
+    const { bridgeId, lineage } = identity.session;
+    localStorage.setItem(installationKey, JSON.stringify({ bridgeId, lineage }));
+    this.#openCopy({ bridgeId, lineage });
+    this.#hooks.signedIn(identity);
+  }
+
+  #openCopy({ bridgeId, lineage }: Installation): void {
+    const copy = new OfflineCopy(bridgeId, lineage, { now: Date.now, onQuota: this.#hooks.onQuota });
+    if (copy.name === this.copy?.name) {
+      void copy.close();
+      return;
+    }
+    void this.copy?.close();
+    this.copy = copy;
+    this.#hooks.copyChanged(copy);
+    // Copies of other installations on this port can never be read again.
+    void deleteCopies(copy.name);
+  }
+}
