@@ -432,7 +432,7 @@ export const createDesk = (options: DeskOptions): Desk => {
     const said = decision.sentence.replace(/^Allowed: /, '');
     const row = seal.outcome(tx, {
       decision, outcome, resultSha256: result.resultSha256 ?? null, startedAt: result.startedAt, endedAt: result.endedAt,
-      sentence: result.sentence ?? `${outcomeWords[outcome]}: ${said}`,
+      sentence: `${outcomeWords[outcome]}: ${said}${result.sentence === undefined ? '' : ` (${result.sentence})`}`,
     });
     tx.setApprovalOutcome(approvalId, outcome);
     tx.setMeta(unfinishedName, JSON.stringify(unfinished(tx).filter((id) => id !== approvalId)));
