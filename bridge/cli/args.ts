@@ -6,8 +6,8 @@ export const exits = { ok: 0, failed: 1, usage: 2, unreachable: 3 } as const;
 /** Ends the verb with this code; the sentence goes to stderr. */
 export class CliError extends Error {
   readonly code: number;
-  constructor(message: string, code: number = exits.failed) {
-    super(message);
+  constructor(message: string, code: number = exits.failed, options: { cause?: unknown } = {}) {
+    super(message, options);
     this.name = 'CliError';
     this.code = code;
   }

@@ -6,7 +6,8 @@ import type { AnyEvent, BlobRef } from '#protocol/events.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
-import { projectBlock, splitBlocks } from '#protocol/project.ts';
+import { splitBlocks } from '#protocol/outline.ts';
+import { projectBlock } from '#protocol/project.ts';
 import type { BlockView, Entry } from '#protocol/view.ts';
 import type { Ledger } from '../ledger/contract.ts';
 
