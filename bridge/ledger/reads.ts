@@ -1,0 +1,121 @@
+/**
+ * The small indexed reads (`Reads`), on the connection they are given: each well under a millisecond.
+ * Long reads go to the reader worker. Used by ledger.ts.
+ */
+import type { AnyEvent } from '#protocol/events.ts';
+import { limits } from '#protocol/limits.ts';
+import type {
+  ApprovalRecord,
+  ConversationRow,
+  OperationRow,
+  Reads,
+  ReceiptRow,
+  RuleRow,
+  SessionRow,
+  TrustRow,
+  WorkspaceRow,
+} from './contract.ts';
+import type { Statements, Value } from './statements.ts';
+
+/** As SQLite has it: booleans are 0 and 1. */
+type Stored<Row, Flags extends keyof Row> = Omit<Row, Flags> & { readonly [flag in Flags]: number };
+
+/** `WHERE a AND b` of the conditions that are present. */
+const where = (...conditions: (string | false)[]): string => {
+  const present = conditions.filter((condition) => condition !== false);
+  return present.length === 0 ? '' : `WHERE ${present.join(' AND ')}`;
+};
+const present = (...values: (Value | undefined)[]): Value[] => values.filter((value) => value !== undefined);
+
+const conversationColumns = `conversationId, workspaceId, workspacePath, title, agentId, agentTitle, createdAt,
+  updatedAt, lastSeq, bytes, isFull AS "full", archived, sessionId, lastStop, header`;
+const conversationRow = (row: Stored<ConversationRow, 'full' | 'archived'>): ConversationRow => ({
+  ...row,
+  full: row.full === 1,
+  archived: row.archived === 1,
+});
+
+export const makeReads = (sql: Statements): Reads => {
+  const conversation: Reads['conversation'] = (conversationId) => {
+    const row = sql.get<Stored<ConversationRow, 'full' | 'archived'>>(
+      `SELECT ${conversationColumns} FROM conversation JOIN stream ON stream = conversationId WHERE conversationId = ?`,
+      conversationId,
+    );
+    return row === null ? null : conversationRow(row);
+  };
+
+  const conversations: Reads['conversations'] = (filter) =>
+    sql
+      .all<Stored<ConversationRow, 'full' | 'archived'>>(
+        `SELECT ${conversationColumns} FROM stream JOIN conversation ON conversationId = stream
+         ${where(filter.workspaceId !== undefined && 'workspaceId = ?', filter.archived !== undefined && 'archived = ?', filter.before !== undefined && 'updatedAt < ?')}
+         ORDER BY updatedAt DESC LIMIT ?`,
+        ...present(filter.workspaceId, filter.archived === undefined ? undefined : Number(filter.archived), filter.before, filter.limit),
+      )
+      .map(conversationRow);
+
+  const receipts: Reads['receipts'] = (filter) =>
+    sql.all<ReceiptRow>(
+      `SELECT * FROM receipt ${where(filter.conversationId !== undefined && 'conversationId = ?', filter.beforeSeq !== undefined && 'seq < ?')}
+       ORDER BY seq DESC LIMIT ?`,
+      ...present(filter.conversationId, filter.beforeSeq, filter.limit),
+    );
+
+  const states = { pending: "state = 'pending'", decided: "state <> 'pending'", all: false } as const;
+  const approvals: Reads['approvals'] = (filter) =>
+    sql.all<ApprovalRecord>(
+      `SELECT * FROM approval ${where(states[filter.state], filter.conversationId !== undefined && 'conversationId = ?', filter.before !== undefined && 'requestedAt < ?')}
+       ORDER BY requestedAt DESC, approvalId DESC LIMIT ?`,
+      ...present(filter.conversationId, filter.before, filter.limit),
+    );
+
+  const session = (row: Stored<SessionRow, 'revoked'>): SessionRow => ({ ...row, revoked: row.revoked === 1 });
+
+  return {
+    meta: (name) => sql.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', name)?.value ?? null,
+    conversation,
+    conversations,
+    operation: (key) => sql.get<OperationRow>('SELECT * FROM operation WHERE key = ?', key),
+    runningOperations: () => sql.all<OperationRow>("SELECT * FROM operation WHERE state = 'running' ORDER BY acceptedAt"),
+    lastReceipt: () => sql.get<ReceiptRow>('SELECT * FROM receipt ORDER BY seq DESC LIMIT 1'),
+    receipt: (receiptId) => sql.get<ReceiptRow>('SELECT * FROM receipt WHERE receiptId = ?', receiptId),
+    receiptsOf: (approvalId) => sql.all<ReceiptRow>('SELECT * FROM receipt WHERE approvalId = ? ORDER BY seq', approvalId),
+    receipts,
+    *allReceipts() {
+      // In pages, so that a commit between two rows never meets an open cursor.
+      for (let after = 0; ; ) {
+        const page = sql.all<ReceiptRow>('SELECT * FROM receipt WHERE seq > ? ORDER BY seq LIMIT ?', after, limits.pageEvents);
+        yield* page;
+        const last = page.at(-1);
+        if (last === undefined) return;
+        after = last.seq;
+      }
+    },
+    action: (sha256) => sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM action WHERE sha256 = ?', sha256)?.bytes ?? null,
+    approval: (approvalId) => sql.get<ApprovalRecord>('SELECT * FROM approval WHERE approvalId = ?', approvalId),
+    approvals,
+    pendingApprovals: (conversationId) =>
+      sql.get<{ pending: number }>("SELECT count(*) AS pending FROM approval WHERE conversationId = ? AND state = 'pending'", conversationId)?.pending ?? 0,
+    rules: () =>
+      sql.all<Stored<RuleRow, 'enabled'>>('SELECT * FROM rule ORDER BY createdAt, ruleId').map((row) => ({ ...row, enabled: row.enabled === 1 })),
+    sessions: () => sql.all<Stored<SessionRow, 'revoked'>>('SELECT * FROM session ORDER BY createdAt').map(session),
+    sessionByCookie: (cookieSha256) => {
+      const row = sql.get<Stored<SessionRow, 'revoked'>>('SELECT * FROM session WHERE cookieSha256 = ?', cookieSha256);
+      return row === null ? null : session(row);
+    },
+    workspaces: () =>
+      sql
+        .all<Stored<WorkspaceRow, 'practice' | 'forgotten'>>('SELECT * FROM workspace ORDER BY openedAt DESC')
+        .map((row) => ({ ...row, practice: row.practice === 1, forgotten: row.forgotten === 1 })),
+    trust: (workspaceId) => sql.get<TrustRow>('SELECT * FROM trust WHERE workspaceId = ?', workspaceId),
+    agents: () => sql.all('SELECT agentId, spec FROM agent ORDER BY agentId'),
+    view: (conversationId) => sql.get<{ state: string }>('SELECT state FROM view WHERE conversationId = ?', conversationId)?.state ?? null,
+    processes: () => sql.all('SELECT pid, startTime, marker FROM process ORDER BY marker'),
+    openTurns: () => sql.all('SELECT conversationId, turnId, startedAt FROM turn ORDER BY startedAt'),
+    openDrafts: () => sql.all<{ conversationId: string }>('SELECT conversationId FROM draft').map((row) => row.conversationId),
+    events: (conversationId, after, through) =>
+      sql
+        .all<{ body: string }>('SELECT body FROM event WHERE stream = ? AND seq > ? AND seq <= ? ORDER BY seq', conversationId, after, through)
+        .map((row) => JSON.parse(row.body) as AnyEvent),
+  };
+};
