@@ -2,8 +2,8 @@
 import type { Actor } from '#protocol/actor.ts';
 import type { ActionKind, ApprovalFacts, ApprovalOption, Outcome, WithdrawReason } from '#protocol/events.ts';
 import type { Json } from '#protocol/json.ts';
-import type { ApprovalView, ReceiptSummary, RuleView } from '#protocol/methods/approval.ts';
-import type { Params } from '#protocol/methods.ts';
+import type { ApprovalView, RuleView } from '#protocol/methods/approval.ts';
+import type { Answer, Params } from '#protocol/methods.ts';
 import type { ReceiptRow, Tx } from '../ledger/contract.ts';
 
 /** Who runs the action, for the action bytes and the receipt. */
@@ -103,5 +103,9 @@ export interface SealInput {
   readonly sentence: string;
 }
 export interface ReceiptReader {
-  list(params: Params<'receipt.list'>): { receipts: ReceiptSummary[]; more: boolean };
+  list(params: Params<'receipt.list'>): Answer<'receipt.list'>;
+  /** @throws Refusal unknown_receipt */
+  get(receiptId: string): Answer<'receipt.get'>;
+  /** One receipt with those it depends on. @throws Refusal unknown_receipt */
+  verify(receiptId: string): Answer<'receipt.verify'>;
 }

@@ -2,7 +2,6 @@
 import type { EventData } from '#protocol/events.ts';
 import type { ApprovalState, ApprovalView, ReceiptSummary, RuleView } from '#protocol/methods/approval.ts';
 import type { ApprovalRecord, Reads, ReceiptRow, RuleRow } from '../ledger/contract.ts';
-import type { ReceiptReader } from './contract.ts';
 
 const statusOf = (record: ApprovalRecord): ApprovalState => {
   const at = record.decidedAt ?? record.requestedAt;
@@ -39,12 +38,4 @@ export const ruleViews = (read: Reads, rules: readonly RuleRow[]): RuleView[] =>
 export const receiptSummary = (row: ReceiptRow): ReceiptSummary => ({
   receiptId: row.receiptId, seq: row.seq, kind: row.kind, conversationId: row.conversationId, approvalId: row.approvalId,
   at: row.at, sentence: row.sentence, value: row.value, outcome: row.outcome, by: row.by,
-});
-
-export const createReceiptReader = (read: Reads): ReceiptReader => ({
-  list: (params) => {
-    const limit = Math.min(Math.max(params.limit ?? 200, 1), 200);
-    const rows = read.receipts({ conversationId: params.conversationId, beforeSeq: params.beforeSeq, limit: limit + 1 });
-    return { receipts: rows.slice(0, limit).map(receiptSummary), more: rows.length > limit };
-  },
 });
