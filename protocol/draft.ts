@@ -23,7 +23,8 @@ export const streaming = (draft: Draft | null): Streaming => ({ draft, next: nul
 /** How many covered segments are remembered; frames trail their event by one send window at most. */
 const remembered = 8;
 
-const isSame = (a: Segment, b: Segment): boolean => a.messageId === b.messageId && a.role === b.role && a.part === b.part;
+const isSame = (a: Segment, b: Segment): boolean =>
+  a.messageId === b.messageId && a.role === b.role && a.part === b.part;
 
 /** The draft grown by `frame`; null where text is missing in between. */
 const grow = (draft: Draft, { offset, text }: TextFrame): Draft | null => {
@@ -46,6 +47,7 @@ export const addText = (state: Streaming, frame: TextFrame, turnId: string | und
   if (next !== null && isSame(next, frame)) return { ...state, next: grow(next, frame) };
   if (draft !== null && isSame(draft, frame)) {
     const grown = grow(draft, frame);
+    if (grown === null) return { ...state, draft: next, next: null };
     return grown === draft ? state : { ...state, draft: grown };
   }
   // Text from the middle of a segment whose beginning is not here: wait for its event.
@@ -67,4 +69,5 @@ export const coverBy = (state: Streaming, event: AnyEvent): Streaming => {
 };
 
 /** Shows the segment kept back: the event of the one before it did not come in time. */
-export const release = (state: Streaming): Streaming => (state.next === null ? state : { ...state, draft: state.next, next: null });
+export const release = (state: Streaming): Streaming =>
+  state.next === null ? state : { ...state, draft: state.next, next: null };

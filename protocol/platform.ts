@@ -19,6 +19,13 @@ export interface Timer {
   cancel(): void;
 }
 
+/** The part of an AbortSignal the client needs. */
+export interface Signal {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
+}
+
 /** What `GET <base>session` answered: 204, 401, 410, nothing (D-53). */
 export type Probe = 'live' | 'signed_out' | 'revoked' | 'offline';
 
