@@ -41,6 +41,7 @@ export const sniff = (bytes: Uint8Array): string => {
 };
 
 const statusOf: Partial<Record<ErrorCode, number>> = {
+  bad_request: 400,
   unknown_conversation: 404,
   blob_unknown: 404,
   content_too_large: 413,

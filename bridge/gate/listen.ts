@@ -111,9 +111,14 @@ export const listenHttp = async (deps: ListenDeps): Promise<Listener> => {
   const failed = (error: unknown): void =>
     deps.log({ event: 'internal', where: 'http', name: error instanceof Error ? error.name : typeof error });
 
+  const answering = new WeakSet<Duplex>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    answering.add(request.socket);
     response.on('error', () => undefined); // the peer left; 'close' is what counts
-    response.once('close', () => connections.rank(request.socket, 0));
+    response.once('close', () => {
+      answering.delete(request.socket);
+      connections.rank(request.socket, 0);
+    });
     const verdict = judged(request, false);
     if (verdict.kind === 'refuse') return refuseRequest(response, verdict.status, deps.headers);
     deps.answer(verdict, request, response).catch((error: unknown) => {
@@ -146,7 +151,9 @@ export const listenHttp = async (deps: ListenDeps): Promise<Listener> => {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const status = statusOfProtocolError(error.code);
     deps.log({ event: 'refused', reason: 'protocol', status, code: String(error.code ?? '').slice(0, 64) });
-    endBare(socket, status, deps.headers);
+    // Junk behind a request that is being answered: a second answer on the same connection would be taken for ours.
+    if (answering.has(socket)) (socket as Socket).destroySoon();
+    else endBare(socket, status, deps.headers);
   });
 
   server.listen({ host: '127.0.0.1', port: deps.port, exclusive: true });
