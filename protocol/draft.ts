@@ -5,6 +5,7 @@
 import type { AnyEvent } from './events.ts';
 import { knownEvent } from './events.ts';
 import type { ActivityFrame, Draft } from './frames.ts';
+import { limits } from './limits.ts';
 
 type TextFrame = Extract<ActivityFrame, { type: 'text' }>;
 type Segment = Pick<Draft, 'messageId' | 'role' | 'part'>;
@@ -19,9 +20,6 @@ export interface Streaming {
 }
 
 export const streaming = (draft: Draft | null): Streaming => ({ draft, next: null, covered: [] });
-
-/** How many covered segments are remembered; frames trail their event by one send window at most. */
-const remembered = 8;
 
 const isSame = (a: Segment, b: Segment): boolean =>
   a.messageId === b.messageId && a.role === b.role && a.part === b.part;
@@ -62,7 +60,7 @@ export const coverBy = (state: Streaming, event: AnyEvent): Streaming => {
   if (readable?.type !== 'message' || readable.data.role === 'user') return state;
   const { messageId, role, part = 0 } = readable.data;
   const segment: Segment = { messageId, role, part };
-  const covered = [...state.covered.slice(1 - remembered), segment];
+  const covered = [...state.covered.slice(1 - limits.draftSegments), segment];
   if (state.draft !== null && isSame(state.draft, segment)) return { draft: state.next, next: null, covered };
   if (state.next !== null && isSame(state.next, segment)) return { ...state, next: null, covered };
   return { ...state, covered };

@@ -21,9 +21,11 @@ export const limits = {
   pageEvents: 500,
   /** The page that comes with a subscription: paints the last screen without making it wait for a full page. */
   firstPageBytes: 256 * KiB,
+  /** Two or three screens of rows. */
   firstPageEvents: 100,
   /** Queue of one attachment before the bridge stops reading from it. */
   tailBytes: 4 * MiB,
+  /** The same queue counted in frames: small frames cost memory beyond their bytes. */
   tailFrames: 1024,
   /** A queue not below half after this is a client that is gone in all but name: close 1013. */
   slowDrainMs: 10 * second,
@@ -39,10 +41,13 @@ export const limits = {
   postBodyBytes: 64 * KiB,
   /** Inbound messages per window (token bucket); the acks have their own pace. */
   inboundPerWindow: 100,
+  /** Long enough that a burst after a reconnect evens out. */
   inboundWindowMs: 10 * second,
+  /** A page that opens lists everything once: about a dozen requests. */
   inboundBurst: 20,
   /** Acks at most this often: they only bound what is resent. */
   ackIntervalMs: 1 * second,
+  /** Below the shortest idle timeout of anything between two local sockets, and three fit into the presence timeout. */
   pingIntervalMs: 20 * second,
   /** Presence and pong timeout, one shared constant. */
   presenceTimeoutMs: 60 * second,
@@ -50,38 +55,65 @@ export const limits = {
   requestTimeoutMs: 30 * second,
   /** A revoked or closed connection gets this long for answers already on their way, then it is cut off. */
   retireMs: 1 * second,
+  /** First wait after a lost connection: below what a person notices, above a busy loop. */
   reconnectMinMs: 250,
+  /** Longest wait between attempts: a bridge that is started again is found while one still looks. */
   reconnectMaxMs: 10 * second,
+  /** Of the burst, what the client uses for what may wait; the rest is for pings and frames that arrive bunched. */
+  clientBurst: 15,
+  /** Of the open requests, places the client leaves free for acks, pings and cancels. */
+  spareRequests: 8,
+  /** Contradictions in a row, without one good event between, before a client gives a conversation up. */
+  integrityStrikes: 3,
+  /** Message segments whose late text frames a client still recognises; frames trail their event by one send window. */
+  draftSegments: 8,
 
   // Launch and session
+  /** 256 bits: cannot be guessed by trying. */
   launchTokenBytes: 32,
+  /** Time for a browser to open; a URL left in a scrollback is dead. */
   launchTokenMs: 60 * second,
   /** Wrong tokens before only the terminal can make a new one. */
   launchFailures: 1000,
+  /** 256 bits: cannot be guessed by trying. */
   cookieBytes: 32,
+  /** 128 bits of path below which everything lies, so that other local pages cannot name it. */
   segmentBytes: 16,
+  /** 256 bits, fresh for each connection: a proof cannot be replayed. */
   nonceBytes: 32,
+  /** A week away from the desk signs out. */
   sessionIdleMs: 7 * day,
+  /** A stolen cookie dies within a month, used or not. */
   sessionAbsoluteMs: 30 * day,
+  /** Browsers of one person, with room for private windows. */
   sessions: 64,
   /** A session's use is written down at most this often: each is a durable commit. */
   sessionTouchMs: 5 * minute,
+  /** 256 bits: cannot be guessed by trying. */
   ticketBytes: 32,
+  /** A ticket is used at once; a slow tab still makes it. */
   ticketMs: 10 * second,
+  /** Unused tickets held at once: one transcript full of images. */
   tickets: 64,
 
   // HTTP
+  /** One fixed port, so that the installed app keeps its origin; below the range systems pick client ports from. */
   defaultPort: 7433,
+  /** A local client sends its head at once; one that drips is not a client. */
   headersMs: 5 * second,
+  /** A blob of the largest size over loopback, with a slow disk. */
   httpRequestMs: 15 * second,
   /** TCP connections; the oldest without a judged head yields its place. */
   connections: 64,
+  /** Heads of our own pages are below 2 KiB; cookies of other local pages may come along. */
   headBytes: 16 * KiB,
+  /** Browsers send about twenty. */
   headCount: 100,
 
   // Ledger
   /** Group commit: at most this long or this many works share one fsync. */
   commitDelayMs: 5,
+  /** A full group is written at once: waiting longer would gain nothing. */
   commitWorks: 64,
   /** A streaming draft is written at most this often: a crash loses no more. */
   draftMs: 250,
@@ -91,17 +123,23 @@ export const limits = {
   segmentIdleMs: 2 * second,
   /** Retained transcript of one conversation; approvals, receipts, turns and conversation events ignore it. */
   transcriptBytes: 64 * MiB,
+  /** Images and large outputs of one conversation, counted apart from its transcript. */
   conversationBlobBytes: 256 * MiB,
+  /** A large screenshot or log; larger things belong into the workspace. */
   blobBytes: 20 * MiB,
+  /** As many as a prompt may carry. */
   blobUploads: 16,
   /** Text above this inside an event is moved to a blob, with head and tail kept inline. */
   inlineTextBytes: 64 * KiB,
   /** Of a text moved to a blob, what the event keeps for the first look. */
   inlineHeadUnits: 8 * KiB,
+  /** Errors stand at the end of an output. */
   inlineTailUnits: 8 * KiB,
+  /** What a person looks through before asking more exactly. */
   searchResults: 50,
   /** Words of one search that are used; a query holds 400 characters. */
   searchTerms: 32,
+  /** Two lines around a match. */
   snippetUnits: 1000,
   /** How long a statement waits for a lock held by another connection. */
   busyMs: 5 * second,
@@ -109,43 +147,64 @@ export const limits = {
   journalBytes: 64 * MiB,
   /** A Unix socket's address, with its end: 104 on macOS, 108 on Linux. */
   socketPathBytes: 103,
+  /** A few screens of rows, well within a frame. */
   conversationsPage: 200,
 
   /** First seqs in one outline (7 bytes each): leaves the page its room in the frame; older blocks are merged. */
   outlineBlocks: 20_000,
 
   // Conversations
+  /** About 30,000 words; more is sent as attachment. */
   promptBytes: 128 * KiB,
+  /** More images than any agent takes in one prompt. */
   promptBlobs: 16,
   /** Pasted text from here on becomes an attachment. */
   pasteBytes: 32 * KiB,
+  /** What a person can still remember having queued. */
   queue: 16,
+  /** Of a queued prompt, what the list of the queue shows. */
+  queuedTextUnits: 2000,
+  /** One line of a header. */
   titleUnits: 200,
+  /** A paragraph to the agent; longer explanations are prompts. */
   noteUnits: 4000,
 
   // Agents
+  /** Each takes hundreds of megabytes: four leave an old laptop usable. */
   agentProcesses: 4,
+  /** The most the operator may allow. */
   agentProcessesMax: 16,
+  /** One ACP message with a large file in it, both texts and JSON escapes. */
   agentLineBytes: 32 * MiB,
   /** Lines that are not JSON objects before the agent is stopped as broken. */
   agentGarbageLines: 10_000,
+  /** The last words of a program that failed. */
   agentStderrBytes: 256 * KiB,
+  /** The last messages of a session, for the protocol view. */
   agentTeeBytes: 4 * MiB,
+  /** The first start of an agent may unpack and compile itself. */
   initializeMs: 90 * second,
+  /** Opening a session may start MCP servers and ask a network. */
   sessionNewMs: 60 * second,
+  /** Time for an agent to say how the cancelled turn ended. */
   cancelMs: 5 * second,
+  /** Between TERM and KILL: time to write a session file. */
   terminateMs: 2 * second,
   /** A turn that says nothing for this long shows so; nothing is killed for it. */
   quietMs: 30 * second,
   /** Output kept of one ACP terminal when the agent names no limit, and the most it may name. */
   agentTerminalBytes: 1 * MiB,
+  /** Commands of one agent running at once. */
   agentTerminals: 16,
+  /** A version question to a program on a cold disk. */
   probeMs: 10 * second,
+  /** More than anyone sets up by hand; keeps the list within a frame. */
   customAgents: 64,
   /** Kinds of update this version does not know, and how many of each are shown; the rest stay in the frame ring. */
   unknownUpdates: 50,
 
   // Approvals
+  /** A coffee, not a night: an agent that waits longer is told no. */
   approvalMs: 30 * minute,
   /** Waiting at once in one conversation; more are refused to the agent. */
   approvalsPending: 256,
@@ -153,6 +212,7 @@ export const limits = {
   cardInertMs: 500,
   /** Canonical bytes of one action; larger payloads are referenced by digest. */
   actionBytes: 512 * KiB,
+  /** One page of rules that one can still read. */
   rules: 1000,
   /** Wall clock against monotonic clock: a larger difference is a step, and the receipt says so. */
   clockStepMs: 2 * second,
@@ -162,8 +222,11 @@ export const limits = {
   keyFileBytes: 4 * KiB,
 
   // Files
+  /** A few screens of rows. */
   directoryPage: 200,
+  /** How long someone scrolls on in one listing. */
   directoryCursorMs: 5 * minute,
+  /** Larger folders are generated; they are shown cut and say so. */
   directoryEntries: 20_000,
   /** Listings that may be continued at once, oldest dropped: each holds its names. */
   directoryCursors: 32,
@@ -177,15 +240,25 @@ export const limits = {
   searchSliceMs: 8,
   /** An image up to this is sent within the answer; base64 of it fits a frame. */
   imageBytes: 512 * KiB,
+  /** A text one would read here fits; more comes in pieces. */
   readBytes: 1 * MiB,
+  /** Fifty screens: more comes when scrolled to. */
   readLines: 2000,
+  /** Largest file in which a place is looked for, so that one read stays below a second. */
   scanBytes: 32 * MiB,
+  /** Where git looks for NUL bytes, too. */
   sniffBytes: 8 * KiB,
+  /** Largest text an agent may write in one action: beyond it no one reviews. */
   writeBytes: 8 * MiB,
+  /** PATH_MAX of Linux. */
   pathBytes: 4096,
+  /** Components opened one by one; deeper trees are made to hurt. */
   pathDepth: 64,
+  /** NAME_MAX of Linux. */
   nameBytes: 255,
+  /** Configuration that starts programs is far smaller. */
   trustFileBytes: 1 * MiB,
+  /** More than any repository has; beyond it the list says that it is cut. */
   trustFiles: 500,
   /** Entries one trust scan looks at below the folders its patterns name. */
   trustEntries: 5000,

@@ -26,14 +26,12 @@ interface Entry extends Asked {
   patience: Timer | null;
 }
 
-/** A few frames below what the gate takes at once: acks and pings are sent beside the outbox. */
-const burstShare = 0.75;
-/** Places left free for acks, pings and cancels. */
-const spareRequests = 8;
-
 const paceOf = (session: Session, now: number): Pace => {
   const bound = (name: 'inboundPerWindow' | 'inboundWindowMs' | 'inboundBurst'): number => session.limits[name] ?? limits[name];
-  return new Pace({ perWindow: bound('inboundPerWindow'), windowMs: bound('inboundWindowMs'), burst: Math.floor(bound('inboundBurst') * burstShare) }, now);
+  return new Pace(
+    { perWindow: bound('inboundPerWindow'), windowMs: bound('inboundWindowMs'), burst: Math.min(bound('inboundBurst'), limits.clientBurst) },
+    now,
+  );
 };
 
 export class Outbox {
@@ -122,7 +120,7 @@ export class Outbox {
     this.#alarm?.cancel();
     this.#alarm = null;
     for (let entry = this.#waiting[0]; entry !== undefined && this.#connection !== null; entry = this.#waiting[0]) {
-      if (this.#connection.openRequests >= limits.pendingRequests - spareRequests) return;
+      if (this.#connection.openRequests >= limits.pendingRequests - limits.spareRequests) return;
       const { capability } = methods[entry.method];
       if (capability !== 'connection' && this.#session?.granted.includes(capability) !== true) {
         this.#settle(entry, { kind: 'refused', refusal: new Refusal('unsupported_capability') });

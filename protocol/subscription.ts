@@ -43,9 +43,6 @@ export interface Link {
   gone(subscription: Subscription): void;
 }
 
-/** Contradictions in a row, without one good event between, before it is given up. */
-const strikesAllowed = 3;
-
 /** Ascending without a gap, of this conversation, ending at the boundary; what follows `after` where one was asked for. */
 const isWhole = (answer: SubscribeAnswer, conversationId: string, after: number | null): boolean => {
   const { events, boundarySeq } = answer;
@@ -209,7 +206,7 @@ export class Subscription {
   /** What came contradicts what came before: nothing of it can be trusted, so everything is loaded anew. */
   #contradiction(): void {
     this.#strikes += 1;
-    if (this.#strikes > strikesAllowed) {
+    if (this.#strikes > limits.integrityStrikes) {
       this.#link.settled(this);
       return this.#end(new Refusal('integrity_error'));
     }

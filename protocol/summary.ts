@@ -4,11 +4,10 @@
  * `problem`, stays until the next list.
  */
 import { knownEvent, type AnyEvent, type Event, type EventOf } from './events.ts';
+import { limits } from './limits.ts';
 import type { ConversationSummary } from './methods/conversation.ts';
 
 type Change = Partial<ConversationSummary>;
-
-const queuedTextUnits = 2000;
 
 const ready = ({ data }: EventOf<'agent.ready'>): Change => ({
   live: true,
@@ -26,7 +25,7 @@ const ready = ({ data }: EventOf<'agent.ready'>): Change => ({
 
 const queued = (summary: ConversationSummary, { at, data }: EventOf<'queue.added'>): Change => {
   if (summary.queue.some(({ queueId }) => queueId === data.queueId)) return {};
-  const text = data.text.slice(0, queuedTextUnits).toWellFormed();
+  const text = data.text.slice(0, limits.queuedTextUnits).toWellFormed();
   return { queue: [...summary.queue, { queueId: data.queueId, text, attachments: data.attachments?.length ?? 0, at }] };
 };
 
@@ -35,7 +34,8 @@ const settled = (summary: ConversationSummary): Change => {
   return { pendingApprovals, ...(summary.state === 'waiting' && pendingApprovals === 0 ? { state: 'working' } : {}) };
 };
 
-const idleUnlessWorking = (summary: ConversationSummary): Change => (summary.state === 'starting' ? { state: 'idle' } : {});
+const idleUnlessWorking = (summary: ConversationSummary): Change =>
+  summary.state === 'starting' ? { state: 'idle' } : {};
 
 const change = (summary: ConversationSummary, event: Event): Change => {
   switch (event.type) {
@@ -48,7 +48,11 @@ const change = (summary: ConversationSummary, event: Event): Change => {
     case 'conversation.limit':
       return { transcriptFull: true, transcriptBytes: event.data.bytes };
     case 'agent.started':
-      return { live: true, containment: event.data.containment, ...(summary.state === 'idle' ? { state: 'starting' } : {}) };
+      return {
+        live: true,
+        containment: event.data.containment,
+        ...(summary.state === 'idle' ? { state: 'starting' } : {}),
+      };
     case 'agent.ready':
       return { ...ready(event), ...idleUnlessWorking(summary) };
     case 'agent.exited':
@@ -68,7 +72,10 @@ const change = (summary: ConversationSummary, event: Event): Change => {
     case 'commands':
       return { commands: event.data.commands };
     case 'approval.requested':
-      return { pendingApprovals: summary.pendingApprovals + 1, ...(summary.state === 'working' ? { state: 'waiting' } : {}) };
+      return {
+        pendingApprovals: summary.pendingApprovals + 1,
+        ...(summary.state === 'working' ? { state: 'waiting' } : {}),
+      };
     case 'approval.decided':
     case 'approval.withdrawn':
     case 'approval.expired':
