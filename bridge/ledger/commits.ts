@@ -29,7 +29,8 @@ export interface CommitHooks {
 
 /** SQLite: READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB. */
 const storageErrors = new Set([8, 10, 11, 13, 14, 26]);
-const storageCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE']);
+/** Of the blob directory, the only files a work touches. */
+const storageCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOENT', 'EACCES', 'EPERM']);
 const isStorageFailure = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { errcode, code } = error as { errcode?: unknown; code?: unknown };

@@ -59,7 +59,7 @@ const checkVersion = (path: string): 'fresh' | 'known' => {
 };
 
 /** @throws Refusal storage_refused */
-export const openWriter = (path: string): { db: DatabaseSync; fresh: boolean } => {
+export const openWriter = (path: string, maxPages?: number): { db: DatabaseSync; fresh: boolean } => {
   // 'a' makes the file 0600 before SQLite sees it; its -wal and -shm take the same mode.
   closeSync(openSync(path, 'a', 0o600));
   checkFile(path);
@@ -72,6 +72,7 @@ export const openWriter = (path: string): { db: DatabaseSync; fresh: boolean } =
       PRAGMA secure_delete = ON; PRAGMA journal_size_limit = ${limits.journalBytes};
     `);
     migrate(db);
+    if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`);
   } catch (error) {
     db.close();
     throw refused(`${path} could not be opened: ${error instanceof Error ? error.message : 'unknown reason'}. It was left as it is.`, error);

@@ -23,6 +23,8 @@ export interface LedgerOptions {
   readonly blobs: string;
   /** Cap of one conversation's retained transcript; limits.transcriptBytes unless configured. */
   readonly transcriptBytes?: number;
+  /** Most pages (4 KiB) the file may have; unbounded unless given. */
+  readonly maxPages?: number;
   readonly now?: () => number;
   readonly random?: (bytes: number) => Uint8Array;
   /** Told why writing ended. Never given content. */
@@ -35,7 +37,7 @@ const ids = { bridgeId: 'ledger.bridgeId', lineage: 'ledger.lineage', clean: 'le
 /** @throws Refusal storage_refused: newer, foreign or damaged; the file is left as it was */
 export const openLedger = (options: LedgerOptions): Ledger => {
   const path = ledgerPath(options.directory);
-  const { db, fresh } = openWriter(path);
+  const { db, fresh } = openWriter(path, options.maxPages);
   const sql = new Statements(db);
   const reads = makeReads(sql);
   const now = options.now ?? Date.now;
