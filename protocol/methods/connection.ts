@@ -115,7 +115,8 @@ export const connectionMethods = {
   },
   /** One use, 10 s, for one path under base: blobs and terminal sockets carry it as `X-Ticket`. */
   'ticket.create': {
-    params: z.strictObject({ path: text(500) }),
+    // Room for a blob's query: a file name of 255 bytes, percent-encoded.
+    params: z.strictObject({ path: text(1000) }),
     result: z.strictObject({ ticket: text(64), expiresAt: time }),
     capability: 'blobs',
     mutates: false,
