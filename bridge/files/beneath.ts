@@ -121,7 +121,7 @@ export class Beneath {
 
   /**
    * `path` is a realpath. Directories whose object is in `denied` are refused wherever they are met.
-   * @throws Refusal not_found, not_a_directory, symlink_refused, path_denied, workspace_unavailable
+   * @throws Refusal not_found, not_a_directory (a link is none), path_denied, workspace_unavailable
    */
   constructor(path: string, denied: () => ReadonlySet<string>) {
     this.path = path;

@@ -19,11 +19,18 @@ export interface Name {
   readonly folder: boolean;
 }
 
-/** Escapes what would act on a screen or hide: controls, bidirectional and invisible characters, bytes that are not UTF-8. */
+/**
+ * Escapes what would act on a screen or hide: controls, bidirectional and invisible characters, bytes that are not UTF-8.
+ * At most four characters for a byte, so that 255 bytes fit the 1,024 of the wire.
+ */
 export const display = (bytes: Buffer): string =>
   isUtf8(bytes)
-    ? bytes.toString('utf8').replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`)
-    : bytes.toString('latin1').replace(/[^\x20-\x7e]/g, (sign) => `\\x${sign.charCodeAt(0).toString(16).padStart(2, '0')}`);
+    ? bytes.toString('utf8').replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escape)
+    : bytes.toString('latin1').replace(/[^\x20-\x7e]/g, escape);
+const escape = (sign: string): string => {
+  const code = sign.codePointAt(0) ?? 0;
+  return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
+};
 
 /** Up to `limits.directoryEntries` names of an open directory, in no order. */
 export const namesOf = (directory: Directory): { names: Name[]; truncated: boolean } => {

@@ -121,6 +121,9 @@ const decode = (bytes: Buffer, encoding: 'utf-8' | Preview): string => {
   return bytes.toString('utf8');
 };
 
+/** The first lead byte of a character longer than this many bytes. */
+const leads = [0, 0xc0, 0xe0, 0xf0];
+
 /** Length of the longest prefix that does not end inside a character. Malformed bytes are kept, for the decoder to judge. */
 const characterEnd = (bytes: Buffer, encoding: 'utf-8' | Preview): number => {
   if (encoding === 'windows-1252') return bytes.length;
@@ -131,7 +134,7 @@ const characterEnd = (bytes: Buffer, encoding: 'utf-8' | Preview): number => {
   }
   for (let back = 1; back <= Math.min(3, bytes.length); back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
-    if (byte >= 0xc0) return byte >= [0x100, 0x100, 0xe0, 0xf0][back]! ? bytes.length - back : bytes.length;
+    if (byte >= 0xc0) return byte >= (leads[back] ?? 0) ? bytes.length - back : bytes.length;
     if (byte < 0x80) return bytes.length;
   }
   return bytes.length;

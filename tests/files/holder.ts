@@ -1,0 +1,12 @@
+/** A second bridge process, as far as leases go: opens the workspace, says so, and holds it until it is killed. */
+import { openRegistry } from './registry.ts';
+
+const [base = '', path = ''] = process.argv.slice(2);
+const { workspaces } = openRegistry(base, 'second');
+try {
+  await workspaces.open({ path });
+  process.stdout.write('open\n');
+  setInterval(() => undefined, 1000);
+} catch (error) {
+  process.stdout.write(`${error instanceof Error ? error.message : ''}\n`);
+}
