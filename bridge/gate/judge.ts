@@ -129,7 +129,8 @@ export const judge = (head: Head, ground: Ground): Verdict => {
   if (isGet && bytes > 0) return refuse(400, 'body');
 
   const below = basePattern.exec(head.url);
-  if (below !== null && isSame(below[1] ?? '', ground.base)) return judgeBase(head, below[2] ?? '', bytes);
+  // A segment that was rotated away is answered like a session that ended, so that the app asks to sign in again.
+  if (below !== null) return isSame(below[1] ?? '', ground.base) ? judgeBase(head, below[2] ?? '', bytes) : refuse(401, 'segment');
   if (head.upgrade) return refuse(404, 'path');
   if (head.url === '/launch') {
     if (head.method !== 'POST') return refuse(405, 'method');

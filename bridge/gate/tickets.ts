@@ -6,6 +6,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 
+/** As a browser would send it: it encodes what the page did not. Compared only, never opened. */
+const asSent = (path: string): string => {
+  const url = new URL(`http://127.0.0.1/${path}`);
+  return url.pathname.slice(1) + url.search;
+};
 const digest = (ticket: string): string => createHash('sha256').update(ticket).digest('hex');
 
 export class Tickets {
@@ -22,7 +27,7 @@ export class Tickets {
     for (const [hash, one] of this.#alive) if (one.until <= now) this.#alive.delete(hash);
     if (this.#alive.size >= limits.tickets) throw new Refusal('rate_limited');
     const ticket = randomBytes(limits.ticketBytes).toString('base64url');
-    this.#alive.set(digest(ticket), { sessionId, path, until: now + limits.ticketMs });
+    this.#alive.set(digest(ticket), { sessionId, path: asSent(path), until: now + limits.ticketMs });
     return ticket;
   }
 
@@ -32,6 +37,6 @@ export class Tickets {
     const one = this.#alive.get(hash);
     this.#alive.delete(hash);
     if (one === undefined || one.until <= this.#monotonic() || one.sessionId !== sessionId) return false;
-    return one.path === (one.path.includes('?') ? rest : rest.split('?', 1)[0]);
+    return one.path === asSent(one.path.includes('?') ? rest : (rest.split('?', 1)[0] ?? ''));
   }
 }

@@ -116,9 +116,10 @@ describe('under base', () => {
     expect(judge1('GET', `${base}session`, ['Origin', origin, 'Cookie', cookie], { upgrade: true })).toBe(400);
     expect(judge1('GET', '/', ['Origin', origin], { upgrade: true })).toBe(404);
   });
-  test('another segment is just a path', () => {
-    const other = `/b/${'t'.repeat(22)}/session`;
-    expect(judged(headOf('GET', other, ['Cookie', cookie]))).toEqual({ kind: 'asset', url: other });
+  test('another segment is answered as signed out, whatever the rest says', () => {
+    for (const rest of ['session', 'nothing']) expect(judge1('GET', `/b/${'t'.repeat(22)}/${rest}`, ['Cookie', cookie])).toBe(401);
+    expect(judge1('GET', `/b/${'t'.repeat(21)}/session`, ['Cookie', cookie])).toBe(200); // a mere path: the table has no such name
+    expect(judge1('GET', `/b/${'t'.repeat(22)}/socket`, ['Cookie', cookie, 'Origin', origin], { upgrade: true })).toBe(401);
   });
   test('bounds bodies before they are read', () => {
     const length = (bytes: number): readonly string[] => ['Origin', origin, 'Cookie', cookie, 'Content-Type', 'application/json', 'Content-Length', String(bytes)];
