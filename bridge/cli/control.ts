@@ -6,7 +6,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { closeSync, constants, openSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { createClient, type Client } from '#protocol/client.ts';
+import { createClient, type Client, type ConnectionState } from '#protocol/client.ts';
 import type { Channel, Platform } from '#protocol/platform.ts';
 import { limits } from '#protocol/limits.ts';
 import type { Directories } from '../ledger/paths.ts';
@@ -65,20 +65,41 @@ const holdPeerFile = (directories: Directories, held: number[]): NonNullable<Pla
   };
 };
 
+/** Resolves when the client may be used; rejects with the state it came to rest in. */
+export const whenLive = (client: Client): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const settled = (state: ConnectionState): boolean => {
+      if (state === 'live') resolve();
+      else if (state === 'offline' || state === 'signed_out' || state === 'incompatible') reject(new Error(state));
+      else return false;
+      return true;
+    };
+    const stop = client.on({
+      status: ({ state }) => {
+        if (settled(state)) stop();
+      },
+    });
+    client.start();
+  });
+
 /** A live connection, or a CliError with exit code 3 that says what to do. */
 export const connectControl = async (directories: Directories): Promise<Control> => {
   const held: number[] = [];
   const platform = nodePlatform(() => lineChannel(directories.controlSocket), holdPeerFile(directories, held));
   const client = createClient(platform, { kind: 'cli', version, instanceId: randomUUID() });
-  await client.ready().catch((cause: unknown) => {
+  const close = (): void => {
     client.close();
-    throw new CliError('No bridge is running on this state. Start one with "bridge start".', exits.unreachable, { cause });
-  });
-  return {
-    client,
-    close: () => {
-      client.close();
-      for (const fd of held) closeSync(fd);
-    },
+    for (const fd of held) closeSync(fd);
   };
+  try {
+    await whenLive(client);
+  } catch (cause) {
+    close();
+    const incompatible = cause instanceof Error && cause.message === 'incompatible';
+    const sentence = incompatible
+      ? 'The running bridge is of another version. Stop it and start this one.'
+      : 'No bridge is running on this state. Start one with "bridge start".';
+    throw new CliError(sentence, exits.unreachable, { cause });
+  }
+  return { client, close };
 };

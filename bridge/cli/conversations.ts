@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { exportReceipts } from '../approvals/export.ts';
 import { readPublicKey } from '../approvals/keys.ts';
 import { renderConversation } from '../conversations/export.ts';
-import { summarise } from '../conversations/conversation.ts';
 import { readHeader } from '../conversations/header.ts';
+import { summarise } from '../conversations/summary.ts';
 import type { ConversationRow } from '../ledger/contract.ts';
 import { openLedgerReadOnly } from '../ledger/ledger.ts';
 import { stateDirectories } from '../ledger/paths.ts';
@@ -31,7 +31,7 @@ const rowOf = (ledger: Stored, id: string | undefined): ConversationRow => {
 };
 
 const summaryOf = (ledger: Stored, row: ConversationRow) =>
-  summarise(row, readHeader(row.header), { state: 'idle', live: false, pendingApprovals: ledger.read.pendingApprovals(row.conversationId) });
+  summarise(row, readHeader(row.header), { state: 'idle', live: false, pendingApprovals: ledger.read.pendingApprovals(row.conversationId), problem: null });
 
 const list = (ledger: Stored, json: boolean): void => {
   const rows = ledger.read.conversations({ limit: Number.MAX_SAFE_INTEGER });

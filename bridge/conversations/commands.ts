@@ -6,6 +6,7 @@ import type { Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
+import type { StandingAnswer } from '../approvals/contract.ts';
 import type { Call, Dispatch } from '../gate/contract.ts';
 import type { Sink, Tx } from '../ledger/contract.ts';
 import { exportConversation } from './export.ts';
@@ -48,6 +49,14 @@ export interface TrustCommands {
     store: (tx: Tx, answer: object) => void,
   ): Promise<Answer<'trust.accept'>>;
 }
+
+/** Only the operator at a terminal may answer ahead; each receipt then names this rule. */
+const standingOf = (actor: Actor, value: 'allow' | 'deny' | undefined): StandingAnswer | null => {
+  if (value === undefined) return null;
+  const mayAnswer = actor.kind === 'local' || (actor.kind === 'cli' && actor.operator);
+  if (!mayAnswer) throw new Refusal('forbidden');
+  return { value, rule: `cli --allow ${value === 'allow' ? 'all' : 'none'}` };
+};
 
 /** Effects outside the database: `running` is durable before them, and they are never repeated by themselves (D-32). */
 const external: ReadonlySet<MethodName> = new Set(['workspace.create', 'workspace.reset', 'conversation.restart']);
@@ -136,12 +145,13 @@ export const createCommands = (
         conversationId: params.conversationId,
         limit: Math.min(params.limit ?? limits.searchResults, limits.searchResults),
       }),
-    'conversation.send': ({ params, actor, operation }) =>
-      conversations
-        .get(params.conversationId)
-        .send(params.content, params.delivery, actor.kind === 'browser' ? 'operator' : 'cli', operation) as Promise<
-        Answer<'conversation.send'>
-      >,
+    'conversation.send': async ({ params, actor, operation }) => {
+      const { conversationId, content, delivery } = params;
+      const by = actor.kind === 'browser' ? 'operator' : 'cli';
+      const standing = standingOf(actor, params.standing);
+      const prompt = { content, delivery, by, ...(standing === null ? {} : { standing }) } as const;
+      return (await conversations.get(conversationId).send(prompt, operation)) as Answer<'conversation.send'>;
+    },
     'conversation.setMode': async ({ params }) => {
       await conversations.get(params.conversationId).setMode(params.modeId);
       return conversations.summary(params.conversationId);

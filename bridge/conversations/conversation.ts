@@ -1,85 +1,102 @@
 /**
- * One live conversation: its agent process, its turn, its queue. A state machine that only sequences: items go through
- * the intake, effects through `effects.ts`, decisions through the desk. What is "working" is told by this object alone
- * and never stored, so that no crash can leave it behind (case 8).
+ * One live conversation: its turn and its queue. A state machine that only sequences: items go through the intake,
+ * effects through `effects.ts`, decisions through the desk, the process through its seat. What is "working" is told by
+ * this object alone and never stored, so that no crash can leave it behind (case 8).
  */
+import { readFile } from 'node:fs/promises';
 import { Refusal, type ErrorDetails } from '#protocol/errors.ts';
 import type { EventDraft, StopReason } from '#protocol/events.ts';
+import type { ActivityFrame } from '#protocol/frames.ts';
 import { limits } from '#protocol/limits.ts';
 import type { ConversationSummary, PromptPart } from '#protocol/methods/conversation.ts';
-import type { AgentProcess, AgentReady } from '../agents/contract.ts';
+import type { AgentProcess } from '../agents/contract.ts';
+import type { StandingAnswer } from '../approvals/contract.ts';
 import type { ConversationRow, Tx } from '../ledger/contract.ts';
 import { Effects } from './effects.ts';
-import { promptBlobs, promptText, readHeader, titleOf, type Header, type QueuedPrompt } from './header.ts';
+import { promptBlobs, promptText, readHeader, titleOf } from './header.ts';
 import { Intake } from './intake.ts';
 import type { Operation } from './operations.ts';
 import type { Rooms } from './rooms.ts';
+import { AgentSeat, type ProcessSlots } from './seat.ts';
+import { HeaderState, Outcomes, PromptQueue } from './state.ts';
+import { summarise } from './summary.ts';
 import type { Turn } from './turn.ts';
 
-/** Counts agent processes over all conversations (G-31); the next beyond the limit is refused, never evicts. */
-export interface ProcessSlots {
-  take(): void;
-  give(): void;
-}
-
-type Status = 'idle' | 'starting' | 'opening_session' | 'resuming' | 'working' | 'quiet' | 'stopping';
+type Status = Extract<ActivityFrame, { type: 'status' }>['state'];
 
 export class Conversation {
   readonly id: string;
   readonly #rooms: Rooms;
-  readonly #slots: ProcessSlots;
+  readonly #header: HeaderState;
+  readonly #queue: PromptQueue;
+  readonly #outcomes: Outcomes;
   readonly #intake: Intake;
   readonly #effects: Effects;
-  #header: Header;
-  #process: AgentProcess | null = null;
-  #starting: { readonly ready: Promise<AgentProcess>; readonly abort: AbortController } | null = null;
+  readonly #seat: AgentSeat;
   #turn: Turn | null = null;
   #status: Status = 'idle';
   #quiet: NodeJS.Timeout | null = null;
-  #stopWhy: 'stopped' | 'idle' | 'bridge_stopped' = 'stopped';
 
   constructor(row: ConversationRow, rooms: Rooms, slots: ProcessSlots) {
     this.id = row.conversationId;
     this.#rooms = rooms;
-    this.#slots = slots;
-    this.#header = readHeader(row.header);
+    this.#header = new HeaderState(this.id, readHeader(row.header));
+    this.#queue = new PromptQueue(this.id, this.#header, rooms);
+    this.#outcomes = new Outcomes(rooms.desk, rooms.log);
+    const turnId = (): string | null => this.#turn?.turnId ?? null;
+    const stateChanged = (): void => rooms.ledger.feed.invalidate('conversations');
     this.#intake = new Intake({
       conversationId: this.id,
       ledger: rooms.ledger,
       now: rooms.now,
       uuid: rooms.uuid,
       log: rooms.log,
-      turnId: () => this.#turn?.turnId ?? null,
+      turnId,
       heard: () => this.#heard(),
-      changeHeader: (tx, change) => this.#changeHeader(tx, change),
+      changeHeader: (tx, change) => this.#header.change(tx, change),
       withTerminals: (content) => this.#effects.withTerminals(content),
       settled: (approvalId, outcome, startedAt, call) =>
-        void rooms.desk.outcome(approvalId, outcome, {
+        void this.#outcomes.record(approvalId, outcome, {
           startedAt,
           endedAt: rooms.now(),
           sentence: `tool call ${call.status ?? 'ended'}`,
         }),
       changed: (call) => this.#effects.changed(call),
-      titled: () => this.#header.titled,
+      titled: () => this.#header.current.titled,
     });
     this.#effects = new Effects({
       conversationId: this.id,
       workspaceId: row.workspaceId,
       rooms,
       intake: this.#intake,
-      turnId: () => this.#turn?.turnId ?? null,
-      process: () => this.#process,
+      outcomes: this.#outcomes,
+      turnId,
+      process: () => this.#seat.process,
       wrote: (path) => void this.#turn?.changedPaths.add(path),
       passOn: (note, headline) => void this.#passOn(note, headline),
-      stateChanged: () => this.#changedState(),
+      stateChanged,
+    });
+    this.#seat = new AgentSeat({
+      conversationId: this.id,
+      rooms,
+      slots,
+      header: this.#header,
+      serves: this.#effects.served((item) => this.#intake.take(item)),
+      turnId,
+      show: (status, detail) => this.#show(status, detail),
+      after: (work) => this.#intake.enqueue(work),
+      gone: async (exit) => {
+        if (this.#turn !== null) await this.#finish(this.#turn, 'interrupted', exit.sentence);
+      },
+      stateChanged,
     });
   }
 
   get busy(): boolean {
-    return this.#turn !== null || this.#starting !== null;
+    return this.#turn !== null || this.#seat.isStarting;
   }
   get live(): boolean {
-    return this.#process !== null || this.#starting !== null;
+    return this.#seat.process !== null || this.#seat.isStarting;
   }
 
   #row(): ConversationRow {
@@ -88,32 +105,21 @@ export class Conversation {
     return row;
   }
 
-  summary(row: ConversationRow = this.#row()): ConversationSummary {
-    return summarise(row, this.#header, {
-      state: this.#state(),
-      live: this.#process !== null,
-      pendingApprovals: this.#rooms.ledger.read.pendingApprovals(this.id),
-    });
+  summary(row: ConversationRow = this.#row(), problem: string | null = null): ConversationSummary {
+    const pendingApprovals = this.#rooms.ledger.read.pendingApprovals(this.id);
+    const live = this.#seat.process !== null;
+    return summarise(row, this.#header.current, { state: this.#state(pendingApprovals), live, pendingApprovals, problem });
   }
 
-  #state(): ConversationSummary['state'] {
-    if (this.#turn === null) return this.#starting === null ? 'idle' : 'starting';
+  #state(pendingApprovals: number): ConversationSummary['state'] {
+    if (this.#turn === null) return this.#seat.isStarting ? 'starting' : 'idle';
     if (this.#turn.cancelled) return 'stopping';
-    if (this.#process === null) return 'starting';
-    return this.#rooms.ledger.read.pendingApprovals(this.id) > 0 ? 'waiting' : 'working';
-  }
-
-  #changeHeader(tx: Tx, change: Partial<Header>): void {
-    this.#header = { ...this.#header, ...change };
-    tx.updateConversation(this.id, { header: JSON.stringify(this.#header) });
+    if (this.#seat.process === null) return 'starting';
+    return pendingApprovals > 0 ? 'waiting' : 'working';
   }
 
   #append(tx: Tx, draft: EventDraft): number {
     return tx.append(this.id, draft)?.seq ?? 0;
-  }
-
-  #changedState(): void {
-    this.#rooms.ledger.feed.invalidate('conversations');
   }
 
   #show(status: Status, detail?: string): void {
@@ -124,7 +130,7 @@ export class Conversation {
       since: this.#rooms.now(),
       ...(detail === undefined ? {} : { detail }),
     });
-    this.#changedState();
+    this.#rooms.ledger.feed.invalidate('conversations');
   }
 
   /** A late subscriber is told what goes on right now. */
@@ -142,7 +148,8 @@ export class Conversation {
   #watchQuiet(): void {
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     this.#quiet = setTimeout(() => {
-      if (this.#turn !== null && this.#status === 'working' && this.#state() === 'working') this.#show('quiet');
+      const waits = this.#rooms.ledger.read.pendingApprovals(this.id) > 0;
+      if (this.#turn !== null && this.#status === 'working' && !waits) this.#show('quiet');
     }, limits.quietMs);
     this.#quiet.unref();
   }
@@ -151,38 +158,26 @@ export class Conversation {
 
   /** Stores the prompt and begins its turn, or queues it. Answers when stored, never when done (D-20, D-21). */
   async send(
-    content: readonly PromptPart[],
-    delivery: 'prompt' | 'queue',
-    by: 'operator' | 'cli',
+    prompt: { content: readonly PromptPart[]; delivery: 'prompt' | 'queue'; by: 'operator' | 'cli'; standing?: StandingAnswer },
     operation: Operation,
   ): Promise<object> {
+    const { content, delivery, by, standing } = prompt;
     this.#check(content);
-    if (delivery === 'queue' && (this.#turn !== null || this.#header.queue.length > 0))
-      return this.#enqueue(content, operation);
+    const waits = this.#turn !== null || this.#queue.waiting.length > 0;
+    if (delivery === 'queue' && waits) return this.#enqueue(content, operation);
     if (this.#turn !== null) throw new Refusal('turn_active');
-    this.#mayStart();
+    this.#seat.check();
+    if (standing !== undefined) this.#rooms.desk.standing(this.id, standing);
     return this.#begin(content, by, (tx, answer) => operation.store(tx, answer));
   }
 
   #check(content: readonly PromptPart[]): void {
     const bytes = Buffer.byteLength(promptText(content));
-    if (bytes === 0 && promptBlobs(content).length === 0)
-      throw new Refusal('bad_request', { message: 'There is nothing to send.' });
+    const blobs = promptBlobs(content);
+    if (bytes === 0 && blobs.length === 0) throw new Refusal('bad_request', { message: 'There is nothing to send.' });
     if (bytes > limits.promptBytes) throw new Refusal('content_too_large');
     if (this.#row().full) throw new Refusal('transcript_full');
-    for (const blob of promptBlobs(content)) {
-      if (this.#rooms.ledger.blobs.read(this.id, blob.sha256) === null) throw new Refusal('blob_unknown');
-    }
-  }
-
-  /** Refuses before anything is stored what could not start anyway, so that the composer keeps its draft. */
-  #mayStart(): void {
-    if (this.#process !== null || this.#starting !== null) return;
-    const row = this.#row();
-    this.#rooms.workspaces.root(row.workspaceId).check();
-    if (this.#rooms.agents.get(row.agentId) === null) throw new Refusal('unknown_agent');
-    const obstacle = this.#rooms.trust.obstacle(row.workspaceId, row.agentId);
-    if (obstacle !== null) throw new Refusal('not_trusted', { message: obstacle });
+    if (blobs.some((blob) => this.#rooms.ledger.blobs.read(this.id, blob.sha256) === null)) throw new Refusal('blob_unknown');
   }
 
   async #begin(
@@ -204,25 +199,11 @@ export class Conversation {
     this.#turn = turn;
     try {
       const answer = await this.#rooms.ledger.commit((tx) => {
-        const messageId = this.#rooms.uuid();
         tx.endDraft(this.id);
-        const { turnId } = turn;
-        if (queueId !== undefined) this.#unqueue(tx, queueId, 'sent');
-        const seq = this.#append(tx, { type: 'turn.started', turnId, data: { messageId, by } });
-        const attachments = promptBlobs(content);
-        this.#append(tx, {
-          type: 'message',
-          turnId,
-          data: {
-            messageId,
-            role: 'user',
-            text: promptText(content),
-            ...(attachments.length > 0 ? { attachments } : {}),
-          },
-        });
-        this.#nameAfter(tx, content);
-        store(tx, { turnId, seq });
-        return { turnId, seq };
+        if (queueId !== undefined) this.#queue.remove(tx, queueId, 'sent');
+        const seq = this.#storePrompt(tx, turn.turnId, content, by);
+        store(tx, { turnId: turn.turnId, seq });
+        return { turnId: turn.turnId, seq };
       });
       void this.#run(turn, content);
       return answer;
@@ -232,20 +213,30 @@ export class Conversation {
     }
   }
 
-  #nameAfter(tx: Tx, content: readonly PromptPart[]): void {
-    const title = this.#header.titled ? null : titleOf(content);
-    if (title === null) return;
-    this.#append(tx, { type: 'conversation.renamed', data: { title, by: 'prompt' } });
+  #storePrompt(tx: Tx, turnId: string, content: readonly PromptPart[], by: 'operator' | 'cli' | 'queue'): number {
+    const messageId = this.#rooms.uuid();
+    const seq = this.#append(tx, { type: 'turn.started', turnId, data: { messageId, by } });
+    const attachments = promptBlobs(content);
+    this.#append(tx, {
+      type: 'message',
+      turnId,
+      data: { messageId, role: 'user', text: promptText(content), ...(attachments.length > 0 ? { attachments } : {}) },
+    });
+    const title = this.#header.current.titled ? null : titleOf(content);
+    if (title === null) return seq;
+    this.#append(tx, { type: 'conversation.renamed', turnId, data: { title, by: 'prompt' } });
     tx.updateConversation(this.id, { title });
-    this.#changeHeader(tx, { titled: true });
+    this.#header.change(tx, { titled: true });
+    return seq;
   }
 
   async #run(turn: Turn, content: readonly PromptPart[]): Promise<void> {
     try {
-      if (this.#process === null) this.#show('starting');
+      if (this.#seat.process === null) this.#show('starting');
       const agent = await this.#ready(turn);
       this.#show('working');
       this.#watchQuiet();
+      turn.said = false;
       const ended = await agent.prompt(content, (sha256) => this.#blob(sha256));
       await this.#intake.enqueue(() => undefined);
       const silent = ended.stopReason === 'end_turn' && !turn.said;
@@ -259,68 +250,66 @@ export class Conversation {
   async #blob(sha256: string): Promise<Uint8Array> {
     const found = this.#rooms.ledger.blobs.read(this.id, sha256);
     if (found === null) throw new Refusal('blob_unknown');
-    const { readFile } = await import('node:fs/promises');
     return readFile(found.path);
   }
 
   #ready(turn: Turn): Promise<AgentProcess> {
-    const ready = this.start();
     const stopped = new Promise<never>((_, reject) => {
       turn.abort.signal.addEventListener('abort', () => reject(new Refusal('cancelled')), { once: true });
     });
-    return Promise.race([ready, stopped]);
+    return Promise.race([this.#seat.start(), stopped]);
   }
 
   async #failed(turn: Turn, error: unknown): Promise<void> {
     if (turn.ending) return;
     if (turn.cancelled) return this.#finish(turn, 'cancelled');
     const refusal = error instanceof Refusal ? error : new Refusal('internal_error', { cause: error });
-    if (!(error instanceof Refusal))
-      this.#rooms.log({ event: 'turn_failed', conversation: this.id, error: String(error) });
-    await this.#rooms.ledger.commit((tx) => {
-      this.#append(tx, { type: 'agent.error', turnId: turn.turnId, data: agentError(refusal) });
-    });
+    if (refusal.cause !== undefined) this.#rooms.log({ event: 'turn_failed', conversation: this.id, code: refusal.code, cause: String(refusal.cause) });
+    await this.#rooms.ledger.commit((tx) =>
+      this.#append(tx, { type: 'agent.error', turnId: turn.turnId, data: agentError(refusal) }),
+    );
     await this.#finish(turn, refusal.code === 'agent_gone' ? 'interrupted' : 'failed', refusal.message);
   }
 
-  /** The one way a turn ends. Later answers of the agent to it are ignored. */
+  /** The one way a turn ends; later answers of the agent to it are ignored. Its last event is `turn.ended`. */
   async #finish(turn: Turn, stopReason: StopReason, sentence?: string): Promise<void> {
     if (turn.ending) return;
     turn.ending = true;
-    const reason: StopReason = turn.cancelled && stopReason !== 'interrupted' ? 'cancelled' : stopReason;
     if (this.#quiet !== null) clearTimeout(this.#quiet);
+    const reason: StopReason = turn.cancelled && stopReason !== 'interrupted' ? 'cancelled' : stopReason;
+    const broken = reason === 'interrupted' || reason === 'failed';
     await this.#effects.terminals.killAll();
     await this.#rooms.desk.withdraw({ conversationId: this.id }, 'turn_ended');
-    const broken = reason === 'interrupted' || reason === 'failed';
-    const outcomes = await this.#intake.enqueue(() =>
-      this.#rooms.ledger.commit((tx) => {
-        const open = this.#intake.finish(tx, {
-          turnId: turn.turnId,
-          cancelled: reason === 'cancelled',
-          interrupted: broken || reason === 'cancelled',
-        });
-        this.#append(tx, {
-          type: 'turn.ended',
-          turnId: turn.turnId,
-          data: {
-            stopReason: reason,
-            durationMs: Math.max(0, this.#rooms.now() - turn.startedAt),
-            changedPaths: [...turn.changedPaths].slice(0, 500),
-            ...(sentence === undefined ? {} : { sentence: sentence.slice(0, 1000) }),
-          },
-        });
-        if ((broken || turn.cancelled) && this.#header.queue.length > 0)
-          this.#pause(tx, turn.cancelled ? 'stop' : 'failure');
-        tx.updateConversation(this.id, { lastStop: reason });
-        return open;
-      }),
-    );
+    await this.#intake.enqueue(async () => {
+      const cancelled = reason === 'cancelled';
+      const end = { turnId: turn.turnId, cancelled, interrupted: broken || cancelled };
+      const open = await this.#rooms.ledger.commit((tx) => this.#intake.finish(tx, end));
+      for (const { approvalId, outcome, startedAt } of open) {
+        void this.#outcomes.record(approvalId, outcome, { startedAt, endedAt: this.#rooms.now() });
+      }
+    });
+    await this.#outcomes.settle();
+    this.#rooms.desk.standing(this.id, null);
+    await this.#rooms.ledger.commit((tx) => this.#storeEnd(tx, turn, reason, sentence));
     this.#turn = null;
     this.#show('idle');
-    for (const { approvalId, outcome, startedAt } of outcomes) {
-      await this.#rooms.desk.outcome(approvalId, outcome, { startedAt, endedAt: this.#rooms.now() });
-    }
     await this.#next();
+  }
+
+  #storeEnd(tx: Tx, turn: Turn, stopReason: StopReason, sentence: string | undefined): void {
+    const stopped = turn.cancelled || stopReason === 'interrupted' || stopReason === 'failed';
+    if (stopped) this.#queue.pause(tx, turn.cancelled ? 'stop' : 'failure');
+    this.#append(tx, {
+      type: 'turn.ended',
+      turnId: turn.turnId,
+      data: {
+        stopReason,
+        durationMs: Math.max(0, this.#rooms.now() - turn.startedAt),
+        changedPaths: [...turn.changedPaths].slice(0, 500),
+        ...(sentence === undefined ? {} : { sentence: sentence.slice(0, 1000) }),
+      },
+    });
+    tx.updateConversation(this.id, { lastStop: stopReason });
   }
 
   /** Stop (L-31): pending permissions are answered `cancelled`, then session/cancel, then after 5 s the process goes. */
@@ -332,14 +321,15 @@ export class Conversation {
     this.#show('stopping');
     await this.#rooms.desk.withdraw({ conversationId: this.id }, 'turn_ended');
     await this.#effects.terminals.killAll();
-    if (this.#process === null) {
-      this.#starting?.abort.abort();
+    const agent = this.#seat.process;
+    if (agent === null) {
+      this.#seat.abort();
       turn.abort.abort();
       return;
     }
-    this.#process.cancel();
+    agent.cancel();
     const ladder = setTimeout(() => {
-      if (!turn.ending) void this.#process?.stop();
+      if (!turn.ending) void agent.stop();
     }, limits.cancelMs);
     ladder.unref();
   }
@@ -347,312 +337,104 @@ export class Conversation {
   // Queue
 
   async #enqueue(content: readonly PromptPart[], operation: Operation): Promise<object> {
-    if (this.#header.queue.length >= limits.queue) throw new Refusal('queue_full');
+    if (this.#queue.waiting.length >= limits.queue) throw new Refusal('queue_full');
     return this.#rooms.ledger.commit((tx) => {
-      const { queueId, seq } = this.#addQueued(tx, content, 'last');
-      operation.store(tx, { queueId, seq });
-      return { queueId, seq };
+      const answer = this.#queue.add(tx, content, 'last');
+      operation.store(tx, answer);
+      return answer;
     });
-  }
-
-  #addQueued(tx: Tx, content: readonly PromptPart[], place: 'first' | 'last'): { queueId: string; seq: number } {
-    const queued: QueuedPrompt = { queueId: this.#rooms.uuid(), at: this.#rooms.now(), content };
-    const queue = place === 'first' ? [queued, ...this.#header.queue] : [...this.#header.queue, queued];
-    const attachments = promptBlobs(content);
-    const seq = this.#append(tx, {
-      type: 'queue.added',
-      data: { queueId: queued.queueId, text: promptText(content), ...(attachments.length > 0 ? { attachments } : {}) },
-    });
-    this.#changeHeader(tx, { queue });
-    return { queueId: queued.queueId, seq };
   }
 
   async #passOn(note: string, headline: string): Promise<void> {
     const text = `Note from the operator about the action you asked for (${headline}):\n${note}`;
-    await this.#rooms.ledger.commit((tx) => this.#addQueued(tx, [{ type: 'text', text }], 'first'));
-  }
-
-  #unqueue(tx: Tx, queueId: string, why: 'operator' | 'sent' | 'cleared'): void {
-    this.#append(tx, { type: 'queue.removed', data: { queueId, why } });
-    this.#changeHeader(tx, { queue: this.#header.queue.filter((each) => each.queueId !== queueId) });
-  }
-
-  #pause(tx: Tx, why: 'restart' | 'failure' | 'stop'): void {
-    this.#append(tx, { type: 'queue.paused', data: { paused: true, why } });
-    this.#changeHeader(tx, { queuePaused: true });
+    await this.#rooms.ledger.commit((tx) => this.#queue.add(tx, [{ type: 'text', text }], 'first'));
   }
 
   async removeQueued(queueId: string, operation: Operation): Promise<object> {
-    if (!this.#header.queue.some((each) => each.queueId === queueId)) throw new Refusal('not_found');
+    if (!this.#queue.waiting.some((each) => each.queueId === queueId)) throw new Refusal('not_found');
     await this.#rooms.ledger.commit((tx) => {
-      this.#unqueue(tx, queueId, 'operator');
+      this.#queue.remove(tx, queueId, 'operator');
       operation.store(tx, {});
     });
     return {};
   }
 
   async resumeQueue(): Promise<object> {
-    if (this.#header.queuePaused) {
-      await this.#rooms.ledger.commit((tx) => {
-        this.#append(tx, { type: 'queue.paused', data: { paused: false, why: 'operator' } });
-        this.#changeHeader(tx, { queuePaused: false });
-      });
-    }
-    if (this.#turn === null) this.#mayStart();
+    if (this.#turn === null) this.#seat.check();
+    await this.#rooms.ledger.commit((tx) => this.#queue.resume(tx));
     await this.#next();
     return {};
   }
 
   async #next(): Promise<void> {
-    const next = this.#header.queue[0];
-    if (next === undefined || this.#header.queuePaused || this.#turn !== null) return;
+    const next = this.#queue.waiting[0];
+    if (next === undefined || this.#queue.paused || this.#turn !== null) return;
     await this.#begin(next.content, 'queue', () => undefined, next.queueId);
   }
 
-  // Agent process
-
-  /** The running process, or the one start under way: the same session is never started twice (G-30). */
-  start(): Promise<AgentProcess> {
-    if (this.#process !== null) return Promise.resolve(this.#process);
-    if (this.#starting !== null) return this.#starting.ready;
-    const abort = new AbortController();
-    const ready = this.#spawn(abort.signal).finally(() => {
-      this.#starting = null;
-      this.#changedState();
-    });
-    this.#starting = { ready, abort };
-    return ready;
-  }
-
-  async #spawn(signal: AbortSignal): Promise<AgentProcess> {
-    const row = this.#row();
-    this.#slots.take();
-    this.#stopWhy = 'stopped';
-    try {
-      const root = this.#rooms.workspaces.root(row.workspaceId);
-      root.check();
-      const obstacle = this.#rooms.trust.obstacle(row.workspaceId, row.agentId);
-      if (obstacle !== null) throw new Refusal('not_trusted', { message: obstacle });
-      const agent = await this.#rooms.agents.start({
-        agentId: row.agentId,
-        cwd: root.path,
-        sessionId: row.sessionId,
-        ...(this.#header.modeId === null ? {} : { modeId: this.#header.modeId }),
-        signal,
-        host: {
-          item: (item) => this.#intake.take(item),
-          permission: (request) => this.#effects.permission(request),
-          readTextFile: (request) => this.#effects.readTextFile(request),
-          writeTextFile: (request) => this.#effects.writeTextFile(request),
-          createTerminal: (request) => this.#effects.createTerminal(request),
-          terminalOutput: async (terminalId) => this.#effects.terminals.get(terminalId).snapshot(),
-          terminalExit: (terminalId) => this.#effects.terminals.get(terminalId).exit,
-          killTerminal: (terminalId) => this.#effects.terminals.get(terminalId).kill(),
-          releaseTerminal: (terminalId) => this.#effects.terminals.release(terminalId),
-          progress: (state, detail) => this.#show(state, detail),
-          exited: (exit) => void this.#exited(exit),
-        },
-        spawned: ({ pid, startTime, marker, argv, envNames }) =>
-          this.#rooms.ledger.commit((tx) => {
-            tx.putProcess({ pid, startTime, marker });
-            const containment = this.#rooms.agents.containment().kind;
-            const how = row.sessionId === null ? 'new' : 'resume';
-            this.#append(tx, {
-              type: 'agent.started',
-              data: { agentId: row.agentId, containment, argv: [...argv], envNames: [...envNames], how, pid },
-            });
-          }),
-      });
-      if (agent.ready.enforcement === 'unrestricted' && !this.#header.acceptUnrestricted) {
-        await agent.stop();
-        throw new Refusal('forbidden', {
-          message: `This agent may act without asking: ${agent.ready.enforcementWhy} Start a new conversation and accept that to use it.`,
-        });
-      }
-      this.#process = agent;
-      await this.#rooms.ledger.commit((tx) => this.#storeReady(tx, row.agentId, agent.ready));
-      return agent;
-    } catch (error) {
-      this.#process = null;
-      this.#slots.give();
-      throw error;
-    }
-  }
-
-  #storeReady(tx: Tx, agentId: string, ready: AgentReady): void {
-    const { how, contextLost, modeId, modelId, modes, models, options, ...rest } = ready;
-    this.#append(tx, {
-      type: 'agent.ready',
-      data: {
-        agentId,
-        ...rest,
-        modes: [...modes],
-        models: [...models],
-        options: [...options],
-        ...(modeId === null ? {} : { modeId }),
-        ...(modelId === null ? {} : { modelId }),
-      },
-    });
-    if (contextLost !== null) this.#append(tx, { type: 'agent.contextLost', data: { sentence: contextLost } });
-    else if (how !== 'new') this.#append(tx, { type: 'agent.resumed', data: { how } });
-    tx.updateConversation(this.id, { sessionId: ready.sessionId });
-    this.#changeHeader(tx, {
-      enforcement: ready.enforcement,
-      enforcementWhy: ready.enforcementWhy,
-      containment: ready.containment,
-      agentVersion: ready.version,
-      modes,
-      modeId,
-      models,
-      modelId,
-      options,
-      images: ready.images,
-    });
-  }
-
-  async #exited(exit: Parameters<import('../agents/contract.ts').AgentHost['exited']>[0]): Promise<void> {
-    const gone = this.#process;
-    if (gone === null) return;
-    this.#process = null;
-    this.#slots.give();
-    const turn = this.#turn;
-    const reason = exit.reason === 'stopped' ? this.#stopWhy : exit.reason;
-    await this.#intake.enqueue(() =>
-      this.#rooms.ledger.commit((tx) => {
-        tx.removeProcess(gone.marker);
-        this.#append(tx, {
-          type: 'agent.exited',
-          ...(turn === null ? {} : { turnId: turn.turnId }),
-          data: { reason, code: exit.code, signal: exit.signal, sentence: exit.sentence },
-        });
-      }),
-    );
-    if (turn !== null) await this.#finish(turn, 'interrupted', exit.sentence);
-    this.#changedState();
-  }
+  // The agent and its settings
 
   async restart(): Promise<void> {
     if (this.#turn !== null) throw new Refusal('turn_active');
-    await this.#process?.stop();
-    this.#mayStart();
-    await this.start();
+    await this.#seat.stop('stopped');
+    this.#seat.check();
+    await this.#seat.start();
   }
 
   /** Ends the process and keeps the history. */
   async close(by: 'operator' | 'bridge_stopped' | 'idle'): Promise<void> {
-    this.#stopWhy = by === 'operator' ? 'stopped' : by;
-    const turn = this.#turn;
-    if (turn !== null) {
-      await this.#rooms.desk.withdraw(
-        { conversationId: this.id },
-        by === 'operator' ? 'conversation_closed' : 'bridge_restarted',
-      );
-      await this.#finish(
-        turn,
-        'interrupted',
-        by === 'operator' ? 'The conversation was closed.' : 'The bridge was stopped.',
-      );
+    const byOperator = by === 'operator';
+    if (this.#turn !== null) {
+      await this.#rooms.desk.withdraw({ conversationId: this.id }, byOperator ? 'conversation_closed' : 'bridge_restarted');
+      await this.#finish(this.#turn, 'interrupted', byOperator ? 'The conversation was closed.' : 'The bridge was stopped.');
     }
-    this.#starting?.abort.abort();
-    await this.#starting?.ready.catch(() => undefined);
-    if (this.#process === null) return;
-    await this.#process.stop();
-    await this.#intake.enqueue(() => undefined);
-    await this.#rooms.ledger.commit((tx) => this.#append(tx, { type: 'conversation.closed', data: { by } }));
+    const ended = await this.#seat.stop(byOperator ? 'stopped' : by);
+    if (ended) await this.#rooms.ledger.commit((tx) => this.#append(tx, { type: 'conversation.closed', data: { by } }));
   }
 
-  // Settings of the agent
-
   async setMode(modeId: string): Promise<void> {
-    await this.#process?.setMode(modeId);
+    await this.#seat.process?.setMode(modeId);
     await this.#rooms.ledger.commit((tx) => {
       this.#append(tx, { type: 'mode', data: { modeId, by: 'operator' } });
-      this.#changeHeader(tx, { modeId });
+      this.#header.change(tx, { modeId });
     });
   }
 
   async setModel(modelId: string): Promise<void> {
-    await this.#live().setModel(modelId);
+    await this.#running().setModel(modelId);
     await this.#rooms.ledger.commit((tx) => {
       this.#append(tx, { type: 'model', data: { modelId, by: 'operator' } });
-      this.#changeHeader(tx, { modelId });
+      this.#header.change(tx, { modelId });
     });
   }
 
   async setOption(optionId: string, value: string): Promise<void> {
-    const options = await this.#live().setOption(optionId, value);
+    const options = await this.#running().setOption(optionId, value);
     await this.#rooms.ledger.commit((tx) => {
       this.#append(tx, { type: 'option', data: { options: [...options] } });
-      this.#changeHeader(tx, { options });
+      this.#header.change(tx, { options });
     });
   }
 
-  #live(): AgentProcess {
-    if (this.#process === null)
-      throw new Refusal('agent_gone', { message: 'The agent is not running. Send a message to start it.' });
-    return this.#process;
+  #running(): AgentProcess {
+    const { process } = this.#seat;
+    if (process === null) throw new Refusal('agent_gone', { message: 'The agent is not running. Send a message to start it.' });
+    return process;
   }
 
   async rename(title: string): Promise<void> {
     await this.#rooms.ledger.commit((tx) => {
       this.#append(tx, { type: 'conversation.renamed', data: { title, by: 'operator' } });
       tx.updateConversation(this.id, { title });
-      this.#changeHeader(tx, { titled: true });
+      this.#header.change(tx, { titled: true });
     });
-    this.#changedState();
+    this.#rooms.ledger.feed.invalidate('conversations');
   }
 }
 
 const agentError = (refusal: Refusal): { code: string; sentence: string; mend?: string; mendCommand?: string } => {
   const details: ErrorDetails = refusal.details ?? {};
-  const text = (name: string): string | undefined => (typeof details[name] === 'string' ? details[name] : undefined);
-  const mend = text('mend');
-  const mendCommand = text('mendCommand');
-  return {
-    code: refusal.code,
-    sentence: refusal.message,
-    ...(mend === undefined ? {} : { mend }),
-    ...(mendCommand === undefined ? {} : { mendCommand }),
-  };
+  const given = (['mend', 'mendCommand'] as const).filter((name) => typeof details[name] === 'string');
+  const mends = Object.fromEntries(given.map((name) => [name, String(details[name])]));
+  return { code: refusal.code, sentence: refusal.message, ...mends };
 };
-
-/** A list row of a conversation, live or not. */
-export const summarise = (
-  row: ConversationRow,
-  header: Header,
-  live: { state: ConversationSummary['state']; live: boolean; pendingApprovals: number },
-): ConversationSummary => ({
-  conversationId: row.conversationId,
-  workspaceId: row.workspaceId,
-  workspacePath: row.workspacePath,
-  title: row.title,
-  agentId: row.agentId,
-  agentTitle: row.agentTitle,
-  createdAt: row.createdAt,
-  updatedAt: row.updatedAt,
-  lastSeq: row.lastSeq,
-  archived: row.archived,
-  ...live,
-  lastStop: row.lastStop,
-  queue: header.queue.map(({ queueId, at, content }) => ({
-    queueId,
-    at,
-    text: promptText(content).slice(0, 2000),
-    attachments: promptBlobs(content).length,
-  })),
-  queuePaused: header.queuePaused,
-  enforcement: header.enforcement,
-  enforcementWhy: header.enforcementWhy,
-  containment: header.containment,
-  agentVersion: header.agentVersion,
-  modes: [...header.modes],
-  modeId: header.modeId,
-  models: [...header.models],
-  modelId: header.modelId,
-  options: [...header.options],
-  commands: [...header.commands],
-  images: header.images,
-  transcriptBytes: row.bytes,
-  transcriptFull: row.full,
-  problem: null,
-});

@@ -11,6 +11,7 @@ import { canonical } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
 import type {
   AgentHost,
+  AgentItem,
   AgentProcess,
   PermissionAnswer,
   PermissionRequest,
@@ -19,6 +20,7 @@ import type {
 import type { ActingAgent, ActingWorkspace, Described, Verdict } from '../approvals/contract.ts';
 import type { Root } from '../files/contract.ts';
 import type { Intake } from './intake.ts';
+import type { Outcomes } from './state.ts';
 import type { About, Rooms } from './rooms.ts';
 import { AgentTerminal, AgentTerminals } from './terminals.ts';
 
@@ -33,6 +35,7 @@ export interface EffectsHost {
   readonly workspaceId: string;
   readonly rooms: Rooms;
   readonly intake: Intake;
+  readonly outcomes: Outcomes;
   turnId(): string | null;
   process(): AgentProcess | null;
   wrote(path: string): void;
@@ -118,6 +121,21 @@ export class Effects {
     }
   }
 
+  /** What the agent may ask of the bridge; `item` is where its words go. */
+  served(item: (item: AgentItem) => void): Omit<AgentHost, 'exited' | 'progress'> {
+    return {
+      item,
+      permission: (request) => this.permission(request),
+      readTextFile: (request) => this.readTextFile(request),
+      writeTextFile: (request) => this.writeTextFile(request),
+      createTerminal: (request) => this.createTerminal(request),
+      terminalOutput: async (terminalId) => this.terminals.get(terminalId).snapshot(),
+      terminalExit: async (terminalId) => this.terminals.get(terminalId).exit,
+      killTerminal: async (terminalId) => this.terminals.get(terminalId).kill(),
+      releaseTerminal: async (terminalId) => this.terminals.release(terminalId),
+    };
+  }
+
   async permission(request: PermissionRequest): Promise<PermissionAnswer> {
     const { intake } = this.#host;
     const { toolCallId } = request.call;
@@ -128,7 +146,7 @@ export class Effects {
     }
     for (;;) {
       const call = intake.open(request.call);
-      const described = this.#host.rooms.describe.permission(call.state, this.#about(this.#root()));
+      const described = this.#host.rooms.describe.permission(call.state, this.#about(this.#root()), request.announced);
       this.#waiting.set(toolCallId, exactPart(described));
       const verdict = await this.#ask(described, toolCallId, request.options, request.signal);
       this.#waiting.delete(toolCallId);
@@ -208,13 +226,13 @@ export class Effects {
     try {
       const written = this.#root().write(path, Buffer.from(content), current?.revision ?? null);
       this.#host.wrote(path);
-      await rooms.desk.outcome(verdict.approvalId, 'ok', {
+      await this.#host.outcomes.record(verdict.approvalId, 'ok', {
         resultSha256: written.sha256,
         startedAt,
         endedAt: rooms.now(),
       });
     } catch (error) {
-      await rooms.desk.outcome(verdict.approvalId, 'failed', {
+      await this.#host.outcomes.record(verdict.approvalId, 'failed', {
         startedAt,
         endedAt: rooms.now(),
         ...(error instanceof Refusal ? { sentence: error.message } : {}),
@@ -256,7 +274,7 @@ export class Effects {
       void terminal.exit.then((exit) => {
         const outcome: Outcome = terminal.killed ? 'cancelled' : exit.code === 0 ? 'ok' : 'failed';
         const resultSha256 = sha256(terminal.snapshot().output);
-        return rooms.desk.outcome(verdict.approvalId, outcome, {
+        return this.#host.outcomes.record(verdict.approvalId, outcome, {
           resultSha256,
           startedAt,
           endedAt: rooms.now(),
@@ -265,7 +283,7 @@ export class Effects {
       });
       return { terminalId };
     } catch (error) {
-      await rooms.desk.outcome(verdict.approvalId, 'failed', { startedAt, endedAt: rooms.now() });
+      await this.#host.outcomes.record(verdict.approvalId, 'failed', { startedAt, endedAt: rooms.now() });
       throw error;
     }
   }

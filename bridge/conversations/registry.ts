@@ -6,10 +6,11 @@ import { Refusal } from '#protocol/errors.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
 import type { Params } from '#protocol/methods.ts';
 import type { ConversationRow } from '../ledger/contract.ts';
-import { Conversation, summarise } from './conversation.ts';
+import { Conversation } from './conversation.ts';
 import { newHeader, readHeader } from './header.ts';
 import type { Operation } from './operations.ts';
 import type { Rooms } from './rooms.ts';
+import { summarise } from './summary.ts';
 
 export class Conversations {
   readonly #rooms: Rooms;
@@ -55,7 +56,7 @@ export class Conversations {
     const open = this.#open.get(row.conversationId);
     if (open !== undefined) return open.summary(row);
     const pendingApprovals = this.#rooms.ledger.read.pendingApprovals(row.conversationId);
-    return summarise(row, readHeader(row.header), { state: 'idle', live: false, pendingApprovals });
+    return summarise(row, readHeader(row.header), { state: 'idle', live: false, pendingApprovals, problem: null });
   }
 
   list(params: Params<'conversation.list'>, maxRows: number): { conversations: ConversationSummary[]; more: boolean } {
@@ -109,7 +110,7 @@ export class Conversations {
       });
       const stored = tx.conversation(row.conversationId);
       if (stored === null) throw new Error('a conversation just written cannot be read');
-      const answer = summarise(stored, header, { state: 'idle', live: false, pendingApprovals: 0 });
+      const answer = summarise(stored, header, { state: 'idle', live: false, pendingApprovals: 0, problem: null });
       operation?.store(tx, answer);
       return answer;
     });

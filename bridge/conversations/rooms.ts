@@ -21,7 +21,7 @@ export interface About {
 }
 
 export interface Describe {
-  permission(call: ToolCallState, about: About): Described;
+  permission(call: ToolCallState, about: About, announced?: boolean): Described;
   write(write: { path: string; current: CurrentText | null; content: string }, about: About): Described;
   command(
     command: { command: string; args: readonly string[]; env: readonly { name: string; value: string }[]; cwd: string },

@@ -293,6 +293,8 @@ export const conversationMethods = {
       conversationId,
       delivery: z.enum(['prompt', 'queue']),
       content: list(promptPart, limits.promptBlobs + 1),
+      /** Answers for this turn what would be asked; a terminal's operator only, written into each receipt. */
+      standing: z.optional(z.enum(['allow', 'deny'])),
     }),
     result: z.strictObject({ turnId: z.optional(uuid), queueId: z.optional(uuid), seq: count }),
     capability: 'conversation.send',

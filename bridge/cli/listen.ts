@@ -1,0 +1,55 @@
+/** From composed rooms to a listening gate: the port, session receipts, and a port that a stranger held meanwhile. */
+import type { Actor } from '#protocol/actor.ts';
+import { limits } from '#protocol/limits.ts';
+import type { Tx } from '../ledger/contract.ts';
+import { startGate, type Gate } from '../gate/gate.ts';
+import type { SessionNews } from '../gate/sessions.ts';
+import { assetsDirectory, type Parts } from './parts.ts';
+
+const portMeta = 'port';
+
+const sealSession = (parts: Parts, tx: Tx, news: SessionNews): void => {
+  if (news.what === 'created') {
+    const row = tx.sessions().find(({ sessionId }) => sessionId === news.sessionId);
+    if (row !== undefined) parts.seal.session(tx, row);
+    return;
+  }
+  const detail = { what: 'revoked', why: news.why, sessions: [...news.sessionIds] };
+  parts.seal.sign(tx, { kind: 'session', actor: null, detail, sentence: `${news.sessionIds.length} signed out (${news.why}).` });
+};
+
+/** `port` null: the one used before, else the default. Any port named is remembered, but 0. */
+export const openGate = async (parts: Parts, port: number | null): Promise<Gate> => {
+  const remembered = Number(parts.ledger.read.meta(portMeta) ?? limits.defaultPort);
+  const wanted = port ?? remembered;
+  const gate: { current: Gate | null } = { current: null };
+  const running = (): Gate => {
+    if (gate.current === null) throw new Error('a command came before the gate was open');
+    return gate.current;
+  };
+  const dispatch = parts.dispatch({
+    origin: () => running().origin,
+    launch: () => {
+      const { url, expiresAt } = running().launchUrl();
+      return { launchUrl: url, expiresAt };
+    },
+    sessions: (actor: Actor) => ({ sessions: running().sessions(actor.kind === 'browser' ? actor.sessionId : undefined) }),
+    revoke: async (sessionId) => ({ revoked: await running().revoke(sessionId) }),
+  });
+  gate.current = await startGate({
+    port: wanted,
+    controlSocketPath: parts.directories.controlSocket,
+    peersDirectory: parts.directories.peers,
+    assetsDirectory,
+    ledger: parts.ledger,
+    dispatch,
+    feed: parts.ledger.feed,
+    onSession: (tx, news) => sealSession(parts, tx, news),
+    insideAgent: (pid) => parts.agents.insideAgent(pid),
+    bootId: parts.bootId,
+    log: parts.log,
+    now: Date.now,
+  });
+  if (wanted !== 0 && wanted !== remembered) await parts.ledger.commit((tx) => tx.setMeta(portMeta, String(wanted)));
+  return gate.current;
+};

@@ -1,0 +1,186 @@
+/**
+ * The one place that composes the rooms, in the order of their needs, and takes them down in the reverse of it. Three
+ * purposes: `start` (a listening bridge), `run` (the rooms in process, no listener), `look` (read, start nothing).
+ */
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { performance } from 'node:perf_hooks';
+import { uuidv7 } from '#protocol/ids.ts';
+import { limits } from '#protocol/limits.ts';
+import { createAgents } from '../agents/agents.ts';
+import { commandRunner } from '../agents/command.ts';
+import { chooseHolding } from '../agents/containment.ts';
+import { onPath } from '../agents/find.ts';
+import { describe } from '../approvals/describe.ts';
+import { createDesk } from '../approvals/desk.ts';
+import { openReceiptKey, verifyEd25519 } from '../approvals/keys.ts';
+import { createReceiptReader } from '../approvals/reader.ts';
+import { createSeal } from '../approvals/seal.ts';
+import { createCommands, type BridgeFacts } from '../conversations/commands.ts';
+import { Conversations, pauseQueues } from '../conversations/registry.ts';
+import type { Rooms } from '../conversations/rooms.ts';
+import { createWorkspaces } from '../files/workspaces.ts';
+import type { Dispatch } from '../gate/contract.ts';
+import { openLedger } from '../ledger/ledger.ts';
+import { acquireLock } from '../ledger/lock.ts';
+import { leasePath, type Directories } from '../ledger/paths.ts';
+import { recoverTranscripts } from '../ledger/recover.ts';
+import { createTrust } from '../trust/trust.ts';
+import { CliError } from './args.ts';
+import { createLog } from './log.ts';
+import { version } from './version.ts';
+
+export type Purpose = 'start' | 'run' | 'look';
+
+const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+export const assetsDirectory = here('../../build');
+
+/** sha256 of the asset table, or `checkout` before the app was built. */
+const assetDigest = (): string => {
+  const path = join(assetsDirectory, 'assets.json');
+  return existsSync(path) ? createHash('sha256').update(readFileSync(path)).digest('hex') : 'checkout';
+};
+
+const lockState = (directories: Directories, what: string) => {
+  const lock = acquireLock(directories.stateLock, { pid: process.pid, what });
+  if (lock.held) return lock;
+  const who = lock.holder === null ? 'another process' : `pid ${lock.holder.pid} (${lock.holder.what})`;
+  throw new CliError(`This state is in use by ${who}. Use that bridge, stop it with "bridge stop", or name another --state.`);
+};
+
+export const compose = async (options: { directories: Directories; purpose: Purpose }) => {
+  const { directories, purpose } = options;
+  const lock = lockState(directories, purpose === 'start' ? 'bridge start' : `bridge ${purpose}`);
+  const log = createLog();
+  const bootId = randomUUID();
+  const startedAt = Date.now();
+  const now = Date.now;
+  const random = (bytes: number): Uint8Array => new Uint8Array(randomBytes(bytes));
+  const uuid = (): string => uuidv7(now(), random);
+  const hidden = [directories.private, directories.runtime];
+
+  const ledger = openLedger({ directory: directories.private, blobs: directories.blobs, log: (message, error) => log({ event: 'storage', message, error: String(error) }) });
+  const key = openReceiptKey(join(directories.private, 'keys'));
+  const seal = createSeal({ key, bridge: { version, assetDigest: assetDigest(), bootId }, bridgeId: ledger.bridgeId, now, monotonic: () => performance.now() });
+  const holding = chooseHolding(onPath('bwrap', process.env['PATH'] ?? ''), hidden, process.execPath);
+  const agents = createAgents({
+    store: {
+      rows: () => ledger.read.agents(),
+      put: (agentId, spec) => ledger.commit((tx) => tx.putAgent(agentId, spec)),
+      remove: async (agentId) => void (await ledger.commit((tx) => tx.removeAgent(agentId))),
+    },
+    hidden,
+    practiceState: join(directories.practice, 'sessions'),
+    nodePath: process.execPath,
+    env: process.env,
+    now,
+    log: (message, error) => log({ event: 'agents', message, error: String(error) }),
+  });
+  const desk = createDesk({
+    ledger,
+    seal,
+    now,
+    timers: { set: (run, afterMs) => setTimeout(run, afterMs), clear: (timer) => clearTimeout(timer) },
+    log: (line, about) => log({ event: line, ...about }),
+    verifyProof: verifyEd25519,
+  });
+  const workspaces = createWorkspaces({
+    ledger,
+    practiceTemplate: here('../agents/practice/workspace'),
+    practiceDirectory: join(directories.practice, 'workspace'),
+    lock: (dev, ino) => {
+      const lease = acquireLock(leasePath(directories.leases, { dev, ino }), { pid: process.pid, what: 'workspace' });
+      return lease.held ? lease : { holder: { pid: lease.holder?.pid ?? null } };
+    },
+    privateDirectories: hidden,
+    now,
+    random,
+    invalidate: () => ledger.feed.invalidate('workspaces'),
+  });
+  const trust = createTrust({
+    ledger,
+    seal,
+    root: (workspaceId) => workspaces.root(workspaceId),
+    patterns: () => agents.trustPatterns(),
+    safeUntrusted: (agentId) => agents.safeUntrusted(agentId),
+    now,
+  });
+  const runCommand = commandRunner({
+    holding,
+    marker: () => `${bootId}-${randomUUID()}`,
+    record: (row) => ledger.commit((tx) => tx.putProcess(row)),
+    forget: (marker) => ledger.commit((tx) => tx.removeProcess(marker)),
+  });
+  const rooms: Rooms = { ledger, desk, seal, agents, workspaces, trust, describe, runCommand, now, uuid, log, processLimit: limits.agentProcesses };
+  const conversations = new Conversations(rooms);
+
+  if (purpose !== 'look') {
+    await agents.sweep(ledger.read.processes());
+    await ledger.commit((tx) => {
+      seal.genesis(tx);
+      desk.recover(tx);
+      recoverTranscripts(tx);
+      pauseQueues(tx);
+      for (const { marker } of tx.processes()) tx.removeProcess(marker);
+    });
+  }
+
+  let askStop = (): void => undefined;
+  const stopAsked = new Promise<void>((resolve) => {
+    askStop = resolve;
+  });
+  const receipts = createReceiptReader(ledger.read, key, ledger.bridgeId);
+  return {
+    directories,
+    ledger,
+    seal,
+    desk,
+    agents,
+    workspaces,
+    conversations,
+    bootId,
+    log,
+    stopAsked,
+    /** The command table, with what only the listening process can answer. */
+    dispatch: (facts: Pick<BridgeFacts, 'launch' | 'sessions' | 'revoke'> & { origin: () => string }): Dispatch =>
+      createCommands(
+        rooms,
+        conversations,
+        {
+          ...facts,
+          info: () => ({
+            version,
+            bootId,
+            startedAt,
+            origin: facts.origin(),
+            stateDirectory: directories.state,
+            node: process.versions.node,
+            sqlite: process.versions['sqlite'] ?? '',
+            containment: holding.kind,
+            containmentWhy: holding.why,
+            publicKeyPem: seal.publicKeyPem,
+            keyId: seal.keyId,
+            readOnly: ledger.readOnly,
+            agentProcesses: conversations.processes,
+            agentProcessLimit: limits.agentProcesses,
+            practiceWorkspace: join(directories.practice, 'workspace'),
+          }),
+          // After the answer has left.
+          stop: () => void setTimeout(askStop, 20),
+        },
+        receipts,
+        trust,
+      ),
+    openLaunchWorkspace: (where: { path: string } | { practice: true }) => workspaces.open(where),
+    close: async (): Promise<void> => {
+      await conversations.closeAll();
+      desk.close();
+      workspaces.closeAll();
+      await ledger.close();
+      lock.release();
+    },
+  };
+};
+export type Parts = Awaited<ReturnType<typeof compose>>;
