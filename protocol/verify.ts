@@ -123,10 +123,11 @@ const note = (current: Current, check: string, sentence: string, isIncomplete: b
 // Each check answers the sentence of what is wrong, or null.
 
 const checkRecord = ({ sealed, predicate, statement }: Current): string | null => {
-  const { receipt, request, decision, outcome } = predicate;
+  const { receipt, request, author, decision, outcome } = predicate;
   const said: Record<string, string | number | null> = {
     seq: receipt.seq, receiptId: receipt.id, kind: receipt.kind, at: receipt.at, conversationId: receipt.conversation,
     approvalId: request?.id ?? null, value: decision?.value ?? null, outcome: outcome?.value ?? null,
+    by: decision?.by ?? author?.by ?? null,
     actionSha256: statement.subject[0]?.digest.sha256 ?? null,
   };
   const wrong = Object.entries(sealed.stored ?? {}).find(([name, value]) => said[name] !== value);

@@ -23,12 +23,12 @@ export const opensslCommand = (n: number | string): string =>
   `openssl pkeyutl -verify -pubin -inkey public.pem -rawin -in ${String(n)}.pae -sigfile ${String(n)}.sig`;
 
 export const sealedOf = (read: Reads, row: ReceiptRow): SealedReceipt => {
-  const { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, actionSha256 } = row;
+  const { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 } = row;
   const action = actionSha256 === null ? null : read.action(actionSha256);
   return {
     payload: row.payload, signature: row.signature, keyId: row.keyId, action,
     actionDeleted: action === null && conversationId !== null && read.conversation(conversationId) === null,
-    stored: { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, actionSha256 },
+    stored: { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 },
   };
 };
 
