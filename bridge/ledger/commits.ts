@@ -3,7 +3,7 @@
  * transaction, then memory and feed, then the promise; nothing is acknowledged that a crash could take back.
  * A write that fails for the storage's sake ends all writing (L-24). Owned by ledger.ts.
  */
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { Tx } from './contract.ts';
@@ -41,6 +41,8 @@ const isStorageFailure = (error: unknown): boolean => {
 export class Commits {
   readonly #db: DatabaseSync;
   readonly #hooks: CommitHooks;
+  readonly #mark: StatementSync;
+  readonly #keep: StatementSync;
   #tx: Tx | null = null;
   #queue: Pending[] = [];
   #work: Work | null = null;
@@ -53,6 +55,8 @@ export class Commits {
   constructor(db: DatabaseSync, hooks: CommitHooks) {
     this.#db = db;
     this.#hooks = hooks;
+    this.#mark = db.prepare('SAVEPOINT work');
+    this.#keep = db.prepare('RELEASE work');
   }
 
   use(tx: Tx): void {
@@ -179,14 +183,14 @@ export class Commits {
 
   #savepoint(run: (tx: Tx) => unknown, ended: Set<string>, effects: (() => void)[]): Outcome {
     const work: Work = { effects: [], ended: new Set(ended), written: [] };
-    this.#db.exec('SAVEPOINT work');
+    this.#mark.run();
     this.#work = work;
     try {
       if (this.#tx === null) throw new Error('no transaction is set');
       const value = run(this.#tx);
       if (value instanceof Promise) throw new Error('a work must not wait for anything');
       this.#work = null;
-      this.#db.exec('RELEASE work');
+      this.#keep.run();
       for (const conversationId of work.ended) ended.add(conversationId);
       effects.push(...work.effects);
       return { value };
