@@ -8,13 +8,14 @@ import { closeCodes, Refusal, type ErrorCode } from './errors.ts';
 import type { Delivery, Draft } from './frames.ts';
 import { uuidv7 } from './ids.ts';
 import { limits } from './limits.ts';
-import { methods, type Answer, type MethodName, type Params } from './methods.ts';
+import type { Answer, methods, MethodName, Params } from './methods.ts';
 import { Outbox } from './outbox.ts';
 import type { Platform, Probe, Signal, Timer } from './platform.ts';
 import { Subscription, type Cursor, type Link, type Update } from './subscription.ts';
 
 /** D-53. */
-export type ConnectionState = 'connecting' | 'loading' | 'live' | 'reconnecting' | 'offline' | 'signed_out' | 'incompatible';
+export type ConnectionState =
+  'connecting' | 'loading' | 'live' | 'reconnecting' | 'offline' | 'signed_out' | 'incompatible';
 export interface Status {
   readonly state: ConnectionState;
   /** With `signed_out`: the session was revoked, so the copy kept here must be purged. */
@@ -153,7 +154,10 @@ export class Client {
    * Follows a conversation until `close` or `gone`; `after` goes on from a copy that ends there. One at a time for each
    * conversation. The listener is called in order. @throws TypeError when followed already
    */
-  subscribe(conversationId: string, options: { after?: Cursor | undefined; listener: (update: Update) => void }): Following {
+  subscribe(
+    conversationId: string,
+    options: { after?: Cursor | undefined; listener: (update: Update) => void },
+  ): Following {
     if (this.#subscriptions.has(conversationId)) throw new TypeError('this conversation is followed already');
     const subscription = new Subscription(this.#platform, this.#link, conversationId, options.after, options.listener);
     this.#subscriptions.set(conversationId, subscription);
@@ -195,7 +199,12 @@ export class Client {
     gone: (subscription) => this.#forget(subscription),
   };
 
-  #promise<M extends MethodName>(method: M, params: Params<M>, key: string | undefined, signal: Signal | undefined): Promise<Answer<M>> {
+  #promise<M extends MethodName>(
+    method: M,
+    params: Params<M>,
+    key: string | undefined,
+    signal: Signal | undefined,
+  ): Promise<Answer<M>> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer<M>>();
     const code = this.#isClosed ? 'cancelled' : resting[this.#status.state];
     if (code !== undefined || signal?.aborted === true) {
@@ -284,7 +293,11 @@ export class Client {
 
   #reconnect(ending: Ending): void {
     const wasShort = this.#platform.now() - this.#readyAt < limits.reconnectMaxMs;
-    const isTroubled = !ending.wasReady || wasShort || ending.cause === 'malformed' || (ending.code !== null && troubled.includes(ending.code));
+    const isTroubled =
+      !ending.wasReady ||
+      wasShort ||
+      ending.cause === 'malformed' ||
+      (ending.code !== null && troubled.includes(ending.code));
     this.#failures = isTroubled ? this.#failures + 1 : 0;
     if (this.#status.state !== 'connecting' || ending.wasReady) this.#setStatus({ state: 'reconnecting' });
     this.#schedule();
@@ -318,7 +331,9 @@ export class Client {
   #schedule(): void {
     const [high = 0, low = 0] = this.#platform.random(2);
     const jitter = 0.5 + (high * 256 + low) / 131_072;
-    const delayMs = Math.round(Math.min(limits.reconnectMaxMs, limits.reconnectMinMs * 2 ** Math.min(this.#failures, 16)) * jitter);
+    const delayMs = Math.round(
+      Math.min(limits.reconnectMaxMs, limits.reconnectMinMs * 2 ** Math.min(this.#failures, 16)) * jitter,
+    );
     this.#retry?.cancel();
     this.#retry = this.#platform.timer(delayMs, () => this.#connect());
     this.#setStatus({ retryAt: this.#platform.now() + delayMs });
@@ -362,7 +377,8 @@ export class Client {
   }
 
   #forget(subscription: Subscription): void {
-    if (this.#subscriptions.get(subscription.conversationId) === subscription) this.#subscriptions.delete(subscription.conversationId);
+    if (this.#subscriptions.get(subscription.conversationId) === subscription)
+      this.#subscriptions.delete(subscription.conversationId);
     this.#loading.delete(subscription);
     this.#settleLoading();
   }

@@ -3,7 +3,18 @@
  * before anyone sees it. It never reconnects, waits or retries; client.ts makes the next one.
  */
 import { closeCodes, isErrorCode, Refusal } from './errors.ts';
-import { delivery, failure, hello, result, socketProofText, wire, type Delivery, type Failure, type Hello, type Result } from './frames.ts';
+import {
+  delivery,
+  failure,
+  hello,
+  result,
+  socketProofText,
+  wire,
+  type Delivery,
+  type Failure,
+  type Hello,
+  type Result,
+} from './frames.ts';
 import { limits } from './limits.ts';
 import { methods, type Answer, type MethodName } from './methods.ts';
 import type { Channel, Platform, Timer } from './platform.ts';
@@ -63,7 +74,10 @@ const closeCodeFor = (cause: Cause): number => (cause === 'incompatible' ? close
 
 const refusalOf = ({ error }: Failure): Refusal =>
   isErrorCode(error.code)
-    ? new Refusal(error.code, { message: error.message, ...(error.details === undefined ? {} : { details: error.details }) })
+    ? new Refusal(error.code, {
+        message: error.message,
+        ...(error.details === undefined ? {} : { details: error.details }),
+      })
     : new Refusal('internal_error');
 
 type Open = { readonly method: MethodName; readonly done: (reply: Reply) => void };
@@ -103,7 +117,12 @@ export class Connection {
   }
 
   /** Sends at once; the caller keeps to the pace. `done` is called once, from within the frame that answers. */
-  request(method: MethodName, params: Readonly<Record<string, unknown>>, key: string | undefined, done: (reply: Reply) => void): number {
+  request(
+    method: MethodName,
+    params: Readonly<Record<string, unknown>>,
+    key: string | undefined,
+    done: (reply: Reply) => void,
+  ): number {
     const id = (this.#lastId += 1);
     this.#open.set(id, { method, done });
     this.#send({ kind: 'request', id, method, params, ...(key === undefined ? {} : { key }) });
@@ -242,5 +261,7 @@ const parse = (text: string): { readonly kind: string } | null => {
   } catch {
     return null; // said by the caller: malformed
   }
-  return typeof value === 'object' && value !== null && typeof (value as { kind?: unknown }).kind === 'string' ? (value as { kind: string }) : null;
+  return typeof value === 'object' && value !== null && typeof (value as { kind?: unknown }).kind === 'string'
+    ? (value as { kind: string })
+    : null;
 };

@@ -27,9 +27,14 @@ interface Entry extends Asked {
 }
 
 const paceOf = (session: Session, now: number): Pace => {
-  const bound = (name: 'inboundPerWindow' | 'inboundWindowMs' | 'inboundBurst'): number => session.limits[name] ?? limits[name];
+  const bound = (name: 'inboundPerWindow' | 'inboundWindowMs' | 'inboundBurst'): number =>
+    session.limits[name] ?? limits[name];
   return new Pace(
-    { perWindow: bound('inboundPerWindow'), windowMs: bound('inboundWindowMs'), burst: Math.min(bound('inboundBurst'), limits.clientBurst) },
+    {
+      perWindow: bound('inboundPerWindow'),
+      windowMs: bound('inboundWindowMs'),
+      burst: Math.min(bound('inboundBurst'), limits.clientBurst),
+    },
     now,
   );
 };
@@ -59,7 +64,8 @@ export class Outbox {
     this.#connection = null;
     this.#alarm?.cancel();
     this.#alarm = null;
-    for (const entry of this.#waiting.filter(({ whenLost }) => whenLost === 'tell')) this.#settle(entry, { kind: 'lost' });
+    for (const entry of this.#waiting.filter(({ whenLost }) => whenLost === 'tell'))
+      this.#settle(entry, { kind: 'lost' });
   }
 
   /** Nothing will be sent in the foreseeable future: all that waits is refused. */
@@ -78,7 +84,8 @@ export class Outbox {
       this.#settle(entry, { kind: 'refused', refusal });
       return () => undefined;
     }
-    if (asked.whenLost !== 'tell') entry.patience = this.#platform.timer(limits.requestTimeoutMs, () => this.#timedOut(entry));
+    if (asked.whenLost !== 'tell')
+      entry.patience = this.#platform.timer(limits.requestTimeoutMs, () => this.#timedOut(entry));
     this.#waiting.push(entry);
     this.#pump();
     return () => {
@@ -145,10 +152,15 @@ export class Outbox {
 
   #replied(entry: Entry, reply: Reply): void {
     if (entry.state !== 'sent') return;
-    if (reply.kind === 'refused' && reply.refusal.code === 'rate_limited') return this.#again(entry, limits.ackIntervalMs);
+    if (reply.kind === 'refused' && reply.refusal.code === 'rate_limited')
+      return this.#again(entry, limits.ackIntervalMs);
     if (reply.kind !== 'lost' || entry.whenLost === 'tell') this.#settle(entry, reply);
     else if (entry.whenLost === 'again') this.#again(entry, 0);
-    else this.#settle(entry, { kind: 'refused', refusal: new Refusal('uncertain', { details: { key: entry.key ?? null, method: entry.method } }) });
+    else
+      this.#settle(entry, {
+        kind: 'refused',
+        refusal: new Refusal('uncertain', { details: { key: entry.key ?? null, method: entry.method } }),
+      });
     this.#pump();
   }
 

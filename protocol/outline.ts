@@ -9,7 +9,10 @@ import { inOrder } from './project.ts';
 const startsBlock = (event: AnyEvent): boolean => event.seq === 1 || event.type === 'turn.started';
 
 /** First seqs of the blocks that begin within `events`, ascending. */
-export const blockStarts = (events: readonly AnyEvent[]): number[] => inOrder(events).filter(startsBlock).map(({ seq }) => seq);
+export const blockStarts = (events: readonly AnyEvent[]): number[] =>
+  inOrder(events)
+    .filter(startsBlock)
+    .map(({ seq }) => seq);
 
 /**
  * The outline with the block `event` begins, if it begins one at the end; otherwise the same array. Beyond the bound
@@ -32,7 +35,10 @@ export interface BlockEvents {
  * Events by block, ascending. `outline` says where blocks begin; without it only starts seen in `events` are known, and
  * events before the first of them are a block that begins at the first event given.
  */
-export const splitBlocks = (events: readonly AnyEvent[], outline: readonly number[] = blockStarts(events)): BlockEvents[] => {
+export const splitBlocks = (
+  events: readonly AnyEvent[],
+  outline: readonly number[] = blockStarts(events),
+): BlockEvents[] => {
   const blocks: { firstSeq: number; events: AnyEvent[] }[] = [];
   let next = 0;
   for (const event of inOrder(events)) {

@@ -3,13 +3,24 @@
  * view whatever order their pages came in, and nothing an event holds can make it throw; what this version cannot
  * read becomes a row that says so. Read by the app and the CLI, which never reduce events themselves.
  */
-import { knownEvent, type AnyEvent, type Event, type EventData, type EventOf, type StopReason, type ToolStatus } from './events.ts';
+import { knownEvent, type AnyEvent, type Event, type EventData } from './events.ts';
 import type { Draft } from './frames.ts';
-import { limits } from './limits.ts';
-import type { ApprovalState } from './methods/approval.ts';
-import type { ApprovalRow, BlockView, DividerRow, Entry, MessageRow, NoticeRow, PlanRow, ReceiptRef, ToolRow, UnknownRow } from './view.ts';
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+import {
+  approval,
+  closeTools,
+  decided,
+  message,
+  messageKey,
+  notice,
+  place,
+  plan,
+  receipt,
+  resolve,
+  tool,
+  unreadable,
+  type Work,
+} from './rows.ts';
+import type { BlockView, DividerRow, Entry, MessageRow, NoticeRow } from './view.ts';
 
 /** Schema checks are most of the cost of a projection and an event never changes: each object is checked once. */
 const checked = new WeakMap<AnyEvent, Event | null>();
@@ -31,179 +42,6 @@ export const inOrder = (events: readonly AnyEvent[]): readonly AnyEvent[] => {
   return [...events]
     .sort((a, b) => a.seq - b.seq || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0))
     .filter((event, index, all) => event.seq !== all[index - 1]?.seq);
-};
-
-interface MessageParts {
-  readonly row: Mutable<MessageRow>;
-  readonly parts: { part: number; text: string }[];
-}
-
-/** What grows while the events of a block are read. */
-interface Work {
-  readonly entries: Entry[];
-  readonly keys: Set<string>;
-  readonly tools: Map<string, Mutable<ToolRow>>;
-  readonly approvals: Map<string, Mutable<ApprovalRow> & { receipts: ReceiptRef[] }>;
-  readonly messages: MessageParts[];
-  readonly receipts: ReceiptRef[];
-  readonly complete: boolean;
-  plan: Mutable<PlanRow> | null;
-  turnId: string | null;
-  startedAt: number | null;
-  ended: BlockView['ended'];
-  usage: EventData<'usage'> | null;
-}
-
-const place = <T extends { seq: number; at: number }>(work: Work, key: string, event: AnyEvent, rest: T extends unknown ? Omit<T, 'key' | 'seq' | 'at'> : never): T => {
-  // A hostile agent may reuse an id: keys stay unique all the same.
-  const own = work.keys.has(key) ? `${key}:${event.seq}` : key;
-  work.keys.add(own);
-  const row = { key: own, seq: event.seq, at: event.at, ...rest } as unknown as T;
-  work.entries.push(row as unknown as Entry);
-  return row;
-};
-
-const notice = (work: Work, event: AnyEvent, level: NoticeRow['level'], code: string, sentence: string, more: Pick<NoticeRow, 'mend' | 'mendCommand' | 'raw'> = {}): void => {
-  place<NoticeRow>(work, `seq:${event.seq}`, event, { kind: 'notice', level, code, sentence, ...more });
-};
-
-const boundedJson = (value: unknown): string => {
-  let json: string | undefined;
-  try {
-    json = JSON.stringify(value);
-  } catch {
-    json = undefined; // cyclic or not JSON at all; cannot come over the wire
-  }
-  if (json === undefined) return 'null';
-  if (json.length <= limits.unknownUnits) return json;
-  return `${json.slice(0, limits.unknownUnits).toWellFormed()}… (${json.length - limits.unknownUnits} more)`;
-};
-
-const unreadable = (work: Work, event: AnyEvent): void => {
-  place<UnknownRow>(work, `seq:${event.seq}`, event, { kind: 'unknown', type: event.type, json: boundedJson(event.data) });
-};
-
-const messageKey = (role: MessageRow['role'], messageId: string, part: number): string => `message:${role}:${messageId}:${part}`;
-
-/**
- * Parts of one message join into one row as long as nothing else was placed between them: text that was said after a
- * card stays below the card. A part whose text lies in a blob stays alone, since a row can name one blob.
- */
-const message = (work: Work, event: EventOf<'message'>): void => {
-  const { messageId, role, text, blob, attachments = [], interrupted = false, part = 0 } = event.data;
-  const last = work.messages.at(-1);
-  if (last !== undefined && last.row === work.entries.at(-1) && last.row.messageId === messageId && last.row.role === role && blob === undefined && last.row.blob === undefined) {
-    last.parts.push({ part, text });
-    if (attachments.length > 0) last.row.attachments = [...last.row.attachments, ...attachments];
-    last.row.interrupted ||= interrupted;
-    return;
-  }
-  const row = place<MessageRow>(work, messageKey(role, messageId, part), event, {
-    kind: 'message',
-    role,
-    messageId,
-    text,
-    ...(blob === undefined ? {} : { blob }),
-    attachments,
-    interrupted,
-    streaming: false,
-    ...(event.operationId === undefined ? {} : { operationId: event.operationId }),
-  });
-  work.messages.push({ row, parts: [{ part, text }] });
-};
-
-const isOpen = (status: ToolStatus): boolean => status === 'pending' || status === 'in_progress';
-
-const tool = (work: Work, event: EventOf<'tool.called'> | EventOf<'tool.updated'>): void => {
-  const { toolCallId, title, kind, status, locations, content, rawInput, rawInputBlob, rawOutput, rawOutputBlob } = event.data;
-  let row = work.tools.get(toolCallId);
-  if (row === undefined) {
-    row = place<Mutable<ToolRow>>(work, `tool:${toolCallId}`, event, {
-      kind: 'tool',
-      toolCallId,
-      title: '',
-      toolKind: 'other',
-      status: 'pending',
-      locations: [],
-      content: [],
-      approvalIds: [],
-    });
-    work.tools.set(toolCallId, row);
-  }
-  if (title !== undefined) row.title = title;
-  if (kind !== undefined) row.toolKind = kind;
-  if (locations !== undefined) row.locations = locations;
-  if (content !== undefined) row.content = content;
-  // Text and its blob are one value: a new text without a blob ends the former blob.
-  if (rawInput !== undefined || rawInputBlob !== undefined) {
-    row.rawInput = rawInput;
-    row.rawInputBlob = rawInputBlob;
-  }
-  if (rawOutput !== undefined || rawOutputBlob !== undefined) {
-    row.rawOutput = rawOutput;
-    row.rawOutputBlob = rawOutputBlob;
-  }
-  if (status === undefined || status === row.status) return;
-  row.status = status;
-  row.endedAt = isOpen(status) ? undefined : event.at;
-};
-
-/** The bridge closes open calls before it ends a turn; a call it left open is never shown as running. */
-const closeTools = (work: Work, at: number, stopReason: StopReason): void => {
-  for (const row of work.tools.values()) {
-    if (!isOpen(row.status)) continue;
-    row.status = stopReason === 'failed' ? 'failed' : 'cancelled';
-    row.endedAt = at;
-  }
-};
-
-const approval = (work: Work, event: EventOf<'approval.requested'>): void => {
-  const { approvalId } = event.data;
-  if (work.approvals.has(approvalId)) return unreadable(work, event);
-  const row = place<Mutable<ApprovalRow> & { receipts: ReceiptRef[] }>(work, `approval:${approvalId}`, event, {
-    kind: 'approval',
-    approvalId,
-    request: event.data,
-    status: { state: 'pending' },
-    outcome: null,
-    receipts: [],
-  });
-  work.approvals.set(approvalId, row);
-};
-
-/** The first resolution wins (D-33). One without its request in a complete block cannot be a card, so it is shown raw. */
-const resolve = (work: Work, event: AnyEvent & { readonly data: { readonly approvalId: string } }, status: ApprovalState): void => {
-  const row = work.approvals.get(event.data.approvalId);
-  if (row?.status.state === 'pending') row.status = status;
-  else if (row === undefined && work.complete) unreadable(work, event);
-};
-
-const decided = ({ at, data }: EventOf<'approval.decided'>): ApprovalState => ({
-  state: data.value === 'allow' ? 'allowed' : 'denied',
-  by: data.by,
-  at,
-  receiptId: data.receiptId,
-  ...(data.rule === undefined ? {} : { rule: data.rule }),
-  ...(data.note === undefined ? {} : { note: data.note }),
-});
-
-const receipt = (work: Work, { data }: EventOf<'receipt'>): void => {
-  const reference: ReceiptRef = {
-    receiptId: data.receiptId,
-    receiptSeq: data.receiptSeq,
-    kind: data.kind,
-    ...(data.outcome === undefined ? {} : { outcome: data.outcome }),
-  };
-  work.receipts.push(reference);
-  const row = data.approvalId === undefined ? undefined : work.approvals.get(data.approvalId);
-  if (row === undefined) return;
-  row.receipts.push(reference);
-  if (data.kind === 'outcome' && data.outcome !== undefined) row.outcome = data.outcome;
-};
-
-const plan = (work: Work, event: EventOf<'plan'>): void => {
-  if (work.plan === null) work.plan = place<Mutable<PlanRow>>(work, 'plan', event, { kind: 'plan', entries: event.data.entries });
-  else work.plan.entries = event.data.entries;
 };
 
 const exitLevels = {
@@ -237,7 +75,13 @@ const apply = (work: Work, event: Event): void => {
     case 'turn.ended': {
       const { stopReason, durationMs, sentence, changedPaths } = event.data;
       closeTools(work, event.at, stopReason);
-      work.ended = { at: event.at, stopReason, durationMs, ...(sentence === undefined ? {} : { sentence }), changedPaths };
+      work.ended = {
+        at: event.at,
+        stopReason,
+        durationMs,
+        ...(sentence === undefined ? {} : { sentence }),
+        changedPaths,
+      };
       return;
     }
     case 'message':
@@ -258,28 +102,56 @@ const apply = (work: Work, event: Event): void => {
       return resolve(work, event, { state: 'withdrawn', at: event.at, reason: event.data.reason });
     case 'approval.expired': {
       const { receiptId } = event.data;
-      return resolve(work, event, { state: 'expired', at: event.at, ...(receiptId === undefined ? {} : { receiptId }) });
+      return resolve(work, event, {
+        state: 'expired',
+        at: event.at,
+        ...(receiptId === undefined ? {} : { receiptId }),
+      });
     }
     case 'receipt':
       return receipt(work, event);
     case 'agent.error':
-      return notice(work, event, 'error', event.data.code, event.data.sentence, { mend: event.data.mend, mendCommand: event.data.mendCommand });
+      return notice(work, event, 'error', event.data.code, event.data.sentence, {
+        mend: event.data.mend,
+        mendCommand: event.data.mendCommand,
+      });
     case 'agent.exited':
       return notice(work, event, exitLevels[event.data.reason], `agent_${event.data.reason}`, event.data.sentence);
     case 'agent.contextLost':
-      place<DividerRow>(work, `seq:${event.seq}`, event, { kind: 'divider', code: 'context_lost', sentence: event.data.sentence });
+      place<DividerRow>(work, `seq:${event.seq}`, event, {
+        kind: 'divider',
+        code: 'context_lost',
+        sentence: event.data.sentence,
+      });
       return;
     case 'agent.resumed':
-      place<DividerRow>(work, `seq:${event.seq}`, event, { kind: 'divider', code: 'resumed', sentence: 'The agent took this conversation up again.' });
+      place<DividerRow>(work, `seq:${event.seq}`, event, {
+        kind: 'divider',
+        code: 'resumed',
+        sentence: 'The agent took this conversation up again.',
+      });
       return;
     case 'conversation.closed':
       return notice(work, event, 'info', 'conversation_closed', closedSentences[event.data.by]);
     case 'conversation.limit':
-      return notice(work, event, 'warn', 'transcript_full', 'This transcript has reached its size limit. What the agent says from here on is not saved.');
+      return notice(
+        work,
+        event,
+        'warn',
+        'transcript_full',
+        'This transcript has reached its size limit. What the agent says from here on is not saved.',
+      );
     case 'notice':
       return notice(work, event, event.data.level, event.data.code, event.data.sentence, { raw: event.data.raw });
     case 'operator.reveal':
-      return notice(work, event, 'info', 'revealed', 'The operator looked at a secret file once. The agent was not shown it.', { raw: event.data.path });
+      return notice(
+        work,
+        event,
+        'info',
+        'revealed',
+        'The operator looked at a secret file once. The agent was not shown it.',
+        { raw: event.data.path },
+      );
     case 'trust.changed':
       return notice(work, event, 'info', `trust_${event.data.state}`, trustSentences[event.data.state]);
     // Header state; see summary.ts.
@@ -304,7 +176,11 @@ const apply = (work: Work, event: Event): void => {
 const finish = (work: Work): void => {
   if (work.ended !== null) closeTools(work, work.ended.at, work.ended.stopReason);
   for (const { row, parts } of work.messages) {
-    if (parts.length > 1) row.text = parts.sort((a, b) => a.part - b.part).map(({ text }) => text).join('');
+    if (parts.length > 1)
+      row.text = parts
+        .sort((a, b) => a.part - b.part)
+        .map(({ text }) => text)
+        .join('');
   }
   for (const row of work.approvals.values()) {
     const call = row.request.toolCallId === undefined ? undefined : work.tools.get(row.request.toolCallId);
@@ -319,7 +195,11 @@ const same = (a: unknown, b: unknown, depth: number): boolean => {
   const names = Object.keys(a);
   return (
     names.length === Object.keys(b).length &&
-    names.every((name) => Object.hasOwn(b, name) && same((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name], depth - 1))
+    names.every(
+      (name) =>
+        Object.hasOwn(b, name) &&
+        same((a as Record<string, unknown>)[name], (b as Record<string, unknown>)[name], depth - 1),
+    )
   );
 };
 
@@ -347,7 +227,11 @@ export interface ProjectOptions {
  * The view of the block that begins at `firstSeq`. `events` are of that block alone, in any order; duplicates
  * are ignored. Linear in the number of events; never throws.
  */
-export const projectBlock = (firstSeq: number, events: readonly AnyEvent[], options: ProjectOptions = {}): BlockView => {
+export const projectBlock = (
+  firstSeq: number,
+  events: readonly AnyEvent[],
+  options: ProjectOptions = {},
+): BlockView => {
   const ordered = inOrder(events);
   const lastSeq = ordered.at(-1)?.seq ?? firstSeq;
   const complete = options.complete ?? (ordered[0]?.seq === firstSeq && lastSeq - firstSeq + 1 === ordered.length);

@@ -21,7 +21,11 @@ export type Update =
   /** Taken up where it was left: the events in between came before this; header state is as the bridge has it now. */
   | ({ readonly type: 'resumed' } & Pick<SubscribeAnswer, 'summary' | 'outline' | 'boundarySeq'>)
   /** Progress and terminal output; streaming text comes as `draft`. */
-  | { readonly type: 'activity'; readonly frame: Exclude<ActivityFrame, { type: 'text' }>; readonly turnId: string | undefined }
+  | {
+      readonly type: 'activity';
+      readonly frame: Exclude<ActivityFrame, { type: 'text' }>;
+      readonly turnId: string | undefined;
+    }
   | { readonly type: 'draft'; readonly draft: Draft | null }
   /** The bridge will not give this conversation; nothing more comes. */
   | { readonly type: 'gone'; readonly refusal: Refusal };
@@ -49,7 +53,10 @@ const isWhole = (answer: SubscribeAnswer, conversationId: string, after: number 
   const first = events[0]?.seq ?? boundarySeq + 1;
   if (after !== null && first !== after + 1) return false;
   if (after === null && events.length === 0 && boundarySeq > 0) return false;
-  return boundarySeq === first + events.length - 1 && events.every((event, index) => event.seq === first + index && event.conversationId === conversationId);
+  return (
+    boundarySeq === first + events.length - 1 &&
+    events.every((event, index) => event.seq === first + index && event.conversationId === conversationId)
+  );
 };
 
 export class Subscription {
@@ -69,7 +76,13 @@ export class Subscription {
   #recent = new Map<number, AnyEvent>();
   #streaming: Streaming = streaming(null);
 
-  constructor(platform: Platform, link: Link, conversationId: string, after: Cursor | undefined, listener: (update: Update) => void) {
+  constructor(
+    platform: Platform,
+    link: Link,
+    conversationId: string,
+    after: Cursor | undefined,
+    listener: (update: Update) => void,
+  ) {
     this.#platform = platform;
     this.#link = link;
     this.conversationId = conversationId;
@@ -93,7 +106,8 @@ export class Subscription {
     this.#phase = 'asking';
     const turn = (this.#turn += 1);
     const lineage = this.#link.lineage();
-    const after = lineage !== null && lineage === this.#lineage && this.#lastSeq > 0 ? { lineage, seq: this.#lastSeq } : undefined;
+    const after =
+      lineage !== null && lineage === this.#lineage && this.#lastSeq > 0 ? { lineage, seq: this.#lastSeq } : undefined;
     const params = { conversationId: this.conversationId, ...(after === undefined ? {} : { after }) };
     this.#link.ask('conversation.subscribe', params, (reply) => {
       if (turn === this.#turn && this.#phase === 'asking') this.#answered(reply, after?.seq ?? null, lineage);
@@ -132,7 +146,8 @@ export class Subscription {
     }
     const answer = reply.result as SubscribeAnswer;
     const resumed = answer.resumed && after !== null;
-    if (answer.sub !== this.conversationId || !isWhole(answer, this.conversationId, resumed ? after : null)) return this.#contradiction();
+    if (answer.sub !== this.conversationId || !isWhole(answer, this.conversationId, resumed ? after : null))
+      return this.#contradiction();
     this.#phase = 'live';
     this.#lineage = lineage;
     this.#ackedSeq = 0;
@@ -199,7 +214,8 @@ export class Subscription {
     this.#ackedSeq = seq;
     const turn = this.#turn;
     this.#link.send('connection.ack', { sub: this.conversationId, seq }, (reply) => {
-      if (turn === this.#turn && reply.kind === 'refused' && reply.refusal.code === 'unknown_subscription') this.#again();
+      if (turn === this.#turn && reply.kind === 'refused' && reply.refusal.code === 'unknown_subscription')
+        this.#again();
     });
   }
 

@@ -31,7 +31,10 @@ const live = async (): Promise<Scene> => {
   expect(made.client.status.state).toBe('live');
   return made;
 };
-const say = (text: string): [string, Record<string, unknown>] => ['message', { messageId: `m-${text}`, role: 'agent', text }];
+const say = (text: string): [string, Record<string, unknown>] => [
+  'message',
+  { messageId: `m-${text}`, role: 'agent', text },
+];
 
 /** What the app would hold: snapshots replace, events add. */
 class Copy {
@@ -78,7 +81,12 @@ describe('connection (D-03, D-10, D-53)', () => {
     const params = bridge.requests[0]?.params as { proof: string };
     expect(params.proof).toBe('c2lnbmVk');
     expect(signed).toEqual([
-      socketProofText({ origin: 'http://127.0.0.1:7433', path: '/b/x/socket', bootId: '00000009-0000-7000-8000-000000000002', nonce: 'nonce' }),
+      socketProofText({
+        origin: 'http://127.0.0.1:7433',
+        path: '/b/x/socket',
+        bootId: '00000009-0000-7000-8000-000000000002',
+        nonce: 'nonce',
+      }),
     ]);
   });
 
@@ -118,7 +126,10 @@ describe('connection (D-03, D-10, D-53)', () => {
   });
 
   test('a key that cannot sign is signed out', async () => {
-    const { clock, bridge, client } = scene(() => ({ address: () => ({ origin: 'o', path: 'p' }), sign: () => Promise.reject(new Error('no key')) }));
+    const { clock, bridge, client } = scene(() => ({
+      address: () => ({ origin: 'o', path: 'p' }),
+      sign: () => Promise.reject(new Error('no key')),
+    }));
     bridge.probeAnswer = 'signed_out';
     client.start();
     await clock.run(100);
@@ -206,7 +217,10 @@ describe('frames (D-02)', () => {
     ['not JSON', '{'],
     ['no kind', '{"a":1}'],
     ['an unknown field', '{"kind":"invalidate","topic":"agents","generation":1,"more":1}'],
-    ['an error that names no request', '{"kind":"error","id":-1,"error":{"code":"bad_request","message":"x","retryable":false}}'],
+    [
+      'an error that names no request',
+      '{"kind":"error","id":-1,"error":{"code":"bad_request","message":"x","retryable":false}}',
+    ],
     ['a second hello', '{"kind":"hello","wire":1,"bootId":"00000009-0000-7000-8000-000000000002","nonce":"n"}'],
     ['more than a frame', `"${'x'.repeat(limits.frameBytes)}"`],
   ])('a malformed frame ends the connection, and a new one is made: %s', async (_, text) => {
@@ -227,7 +241,10 @@ describe('frames (D-02)', () => {
   test('invalidate and presence reach their listeners', async () => {
     const { clock, bridge, client } = await live();
     const heard: unknown[] = [];
-    client.on({ invalidate: (topic, generation) => heard.push([topic, generation]), presence: (attachments) => heard.push(attachments.length) });
+    client.on({
+      invalidate: (topic, generation) => heard.push([topic, generation]),
+      presence: (attachments) => heard.push(attachments.length),
+    });
     bridge.send({ kind: 'invalidate', topic: 'approvals', generation: 7 });
     bridge.send({ kind: 'presence', attachments: [] });
     await clock.run(10);
@@ -245,10 +262,14 @@ describe('calls (D-11, D-13)', () => {
 
   test('an answer that does not fit its schema is an integrity error naming the field, never the value', async () => {
     const { clock, bridge, client } = await live();
-    bridge.override = ({ method }) => (method === 'workspace.list' ? { result: { workspaces: [{ workspaceId: 'secret' }] } } : null);
+    bridge.override = ({ method }) =>
+      method === 'workspace.list' ? { result: { workspaces: [{ workspaceId: 'secret' }] } } : null;
     const answer = refusal(client.call('workspace.list', {}));
     await clock.run(10);
-    expect(await answer).toMatchObject({ code: 'integrity_error', details: { field: expect.stringMatching(/^workspaces\[0\]/) as string } });
+    expect(await answer).toMatchObject({
+      code: 'integrity_error',
+      details: { field: expect.stringMatching(/^workspaces\[0\]/) as string },
+    });
     expect(JSON.stringify((await answer).details)).not.toContain('secret');
   });
 
@@ -282,7 +303,9 @@ describe('calls (D-11, D-13)', () => {
     const { clock, bridge, client } = await live();
     expect((await refusal(client.call('conversation.history', { conversationId: '' }))).code).toBe('bad_request');
     const content = Array.from({ length: 8 }, () => ({ type: 'text' as const, text: 'x'.repeat(limits.promptBytes) }));
-    expect((await refusal(client.change('conversation.send', { conversationId, delivery: 'prompt', content }))).code).toBe('frame_too_large');
+    expect(
+      (await refusal(client.change('conversation.send', { conversationId, delivery: 'prompt', content }))).code,
+    ).toBe('frame_too_large');
     await clock.run(10);
     expect(bridge.requests.length).toBe(1);
   });
@@ -331,7 +354,8 @@ describe('calls (D-11, D-13)', () => {
   test('a call the bridge held back for its rate waits instead of failing', async () => {
     const { clock, bridge, client } = await live();
     let times = 0;
-    bridge.override = ({ method }) => (method === 'conversation.get' && (times += 1) < 3 ? { code: 'rate_limited' } : null);
+    bridge.override = ({ method }) =>
+      method === 'conversation.get' && (times += 1) < 3 ? { code: 'rate_limited' } : null;
     const answer = client.call('conversation.get', { conversationId });
     await clock.run(5000);
     expect((await answer).title).toBe('Model');
@@ -391,7 +415,9 @@ describe('changes (D-30, D-31, D-34)', () => {
     const { clock, bridge, client } = await live();
     bridge.isSilent = true;
     let isSettled = false;
-    const answer = client.change('conversation.rename', { conversationId, title: 'New' }).catch((error: unknown) => ((isSettled = true), error));
+    const answer = client
+      .change('conversation.rename', { conversationId, title: 'New' })
+      .catch((error: unknown) => ((isSettled = true), error));
     await clock.run(10 * limits.requestTimeoutMs);
     expect(isSettled).toBe(false);
     bridge.drop();
@@ -409,7 +435,8 @@ describe('following a conversation (D-44, D-45)', () => {
     await made.clock.run(20);
     return { ...made, copy };
   };
-  const acks = (bridge: ModelBridge): number[] => bridge.requests.filter(({ method }) => method === 'connection.ack').map(({ params }) => Number(params['seq']));
+  const acks = (bridge: ModelBridge): number[] =>
+    bridge.requests.filter(({ method }) => method === 'connection.ack').map(({ params }) => Number(params['seq']));
 
   test('gives a snapshot, acknowledges its boundary at once, then every event', async () => {
     const { clock, bridge, copy } = await following();
@@ -451,14 +478,23 @@ describe('following a conversation (D-44, D-45)', () => {
     const { clock, bridge, client } = await live();
     for (let index = 0; index < 5; index += 1) bridge.append(...say(String(index)));
     const copy = new Copy();
-    const subscription = client.subscribe(conversationId, { after: { lineage: 'lineage-1', seq: 3 }, listener: copy.listener });
+    const subscription = client.subscribe(conversationId, {
+      after: { lineage: 'lineage-1', seq: 3 },
+      listener: copy.listener,
+    });
     await clock.run(10);
-    expect([copy.seqs, copy.types]).toEqual([[4, 5], ['event', 'event', 'resumed']]);
+    expect([copy.seqs, copy.types]).toEqual([
+      [4, 5],
+      ['event', 'event', 'resumed'],
+    ]);
     expect(subscription.cursor).toEqual({ lineage: 'lineage-1', seq: 5 });
   });
 
   test('a copy of another lineage, or too far behind, gets a snapshot', async () => {
-    for (const after of [{ lineage: 'old', seq: 3 }, { lineage: 'lineage-1', seq: 1 }]) {
+    for (const after of [
+      { lineage: 'old', seq: 3 },
+      { lineage: 'lineage-1', seq: 1 },
+    ]) {
       const { clock, bridge, client } = await live();
       bridge.pageEvents = 3;
       for (let index = 0; index < 5; index += 1) bridge.append(...say(String(index)));
@@ -501,7 +537,13 @@ describe('following a conversation (D-44, D-45)', () => {
     const { clock, bridge, copy } = await following();
     bridge.override = ({ method, id }) =>
       method === 'conversation.subscribe' && id > 0
-        ? { result: { ...(copy.updates[0] as Record<string, unknown>), type: undefined, events: [bridge.log[0], bridge.log[2]] } as Record<string, unknown> }
+        ? {
+            result: {
+              ...(copy.updates[0] as Record<string, unknown>),
+              type: undefined,
+              events: [bridge.log[0], bridge.log[2]],
+            } as Record<string, unknown>,
+          }
         : null;
     bridge.drop();
     await clock.run(5000);
@@ -521,7 +563,8 @@ describe('following a conversation (D-44, D-45)', () => {
   test('an acknowledgement of an unknown subscription asks again', async () => {
     const { clock, bridge, copy } = await following();
     let isOnce = true;
-    bridge.override = ({ method }) => (method === 'connection.ack' && isOnce ? ((isOnce = false), { code: 'unknown_subscription' }) : null);
+    bridge.override = ({ method }) =>
+      method === 'connection.ack' && isOnce ? ((isOnce = false), { code: 'unknown_subscription' }) : null;
     bridge.append(...say('x'));
     await clock.run(2000);
     expect(copy.types).toEqual(['snapshot', 'event', 'resumed']);
@@ -556,7 +599,12 @@ describe('following a conversation (D-44, D-45)', () => {
     await clock.run(10);
     expect(copy.seqs).toEqual(whole(2));
     const asked = bridge.requests.map(({ method }) => method).filter((method) => method.endsWith('ubscribe'));
-    expect(asked).toEqual(['conversation.subscribe', 'conversation.unsubscribe', 'conversation.subscribe', 'conversation.unsubscribe']);
+    expect(asked).toEqual([
+      'conversation.subscribe',
+      'conversation.unsubscribe',
+      'conversation.subscribe',
+      'conversation.unsubscribe',
+    ]);
   });
 
   test('progress reaches the listener with its turn', async () => {
@@ -567,11 +615,13 @@ describe('following a conversation (D-44, D-45)', () => {
   });
 
   describe('streaming text (D-43)', () => {
-    const text = (offset: number, value: string, part = 0) => ({ type: 'text', messageId: 'a1', role: 'agent', part, offset, text: value }) as const;
+    const text = (offset: number, value: string, part = 0) =>
+      ({ type: 'text', messageId: 'a1', role: 'agent', part, offset, text: value }) as const;
 
     test('grows by offset, ignoring overlaps, and is superseded by its event', async () => {
       const { clock, bridge, copy } = await following();
-      for (const frame of [text(0, 'Once'), text(4, ' upon'), text(2, 'ce upon a'), text(0, 'On')]) bridge.activity(frame);
+      for (const frame of [text(0, 'Once'), text(4, ' upon'), text(2, 'ce upon a'), text(0, 'On')])
+        bridge.activity(frame);
       await clock.run(10);
       expect(copy.draft).toBe('Once upon a');
       bridge.append('message', { messageId: 'a1', role: 'agent', text: 'Once upon a time' });
@@ -635,12 +685,14 @@ describe('following a conversation (D-44, D-45)', () => {
         const change = (name: string): void => {
           const done = client.change('conversation.rename', { conversationId, title: 'New' }, { key: name }).then(
             () => void unsure.delete(name),
-            (error: unknown) => void expect(error).toMatchObject({ code: expect.stringMatching(/^(uncertain|offline)$/) as string }),
+            (error: unknown) =>
+              void expect(error).toMatchObject({ code: expect.stringMatching(/^(uncertain|offline)$/) as string }),
           );
           settled.push(done);
         };
         for (const [name, waitMs] of steps) {
-          if (name === 'once' || name === 'twice' || name === 'never') bridge.append(...say(String(bridge.log.length)), name);
+          if (name === 'once' || name === 'twice' || name === 'never')
+            bridge.append(...say(String(bridge.log.length)), name);
           if (name === 'drop') bridge.drop();
           if (name === 'drop late') clock.timer(2, () => bridge.drop(1013));
           if (name === 'repeat') bridge.repeat(1);
@@ -662,7 +714,9 @@ describe('following a conversation (D-44, D-45)', () => {
         await clock.run(60_000);
         await Promise.all(settled);
         expect(copy.seqs).toEqual(whole(bridge.log.length));
-        expect([...bridge.applied].sort()).toEqual(Array.from({ length: changes }, (_, index) => key(index + 1)).sort());
+        expect([...bridge.applied].sort()).toEqual(
+          Array.from({ length: changes }, (_, index) => key(index + 1)).sort(),
+        );
         expect(unsure.size).toBe(0);
         expect(client.status.state).toBe('live');
         expect(bridge.rateLimited).toBe(0);

@@ -184,12 +184,17 @@ export class ModelBridge {
       return link.channel;
     }
     this.connections += 1;
-    const pace = new Pace({ perWindow: limits.inboundPerWindow, windowMs: limits.inboundWindowMs, burst: limits.inboundBurst }, this.clock.now);
+    const pace = new Pace(
+      { perWindow: limits.inboundPerWindow, windowMs: limits.inboundWindowMs, burst: limits.inboundBurst },
+      this.clock.now,
+    );
     const attached: Attached = { wire: link, pace, isReady: false, boundary: null, acked: false, tail: [] };
     this.#attached = attached;
     link.receive = (text) => this.#receive(attached, text);
     link.open();
-    this.clock.timer(1, () => link.send(JSON.stringify({ kind: 'hello', wire: this.wire, bootId: uuid(2), nonce: 'nonce' })));
+    this.clock.timer(1, () =>
+      link.send(JSON.stringify({ kind: 'hello', wire: this.wire, bootId: uuid(2), nonce: 'nonce' })),
+    );
     return link.channel;
   }
 
@@ -213,7 +218,8 @@ export class ModelBridge {
   append(type: string, data: Record<string, unknown>, delivered: 'once' | 'twice' | 'never' = 'once'): AnyEvent {
     const event = raw(this.log.length + 1, type, data, 1);
     this.log.push(event);
-    for (let times = { once: 1, twice: 2, never: 0 }[delivered]; times > 0; times -= 1) this.#deliver(this.eventFrame(event));
+    for (let times = { once: 1, twice: 2, never: 0 }[delivered]; times > 0; times -= 1)
+      this.#deliver(this.eventFrame(event));
     return event;
   }
 
@@ -233,9 +239,17 @@ export class ModelBridge {
     if (this.isSilent) return;
     const frame = z.parse(request, JSON.parse(text));
     this.requests.push({ ...frame, at: this.clock.now });
-    const answer = (result: Record<string, unknown>): void => attached.wire.send(JSON.stringify({ kind: 'result', id: frame.id, method: frame.method, result }));
+    const answer = (result: Record<string, unknown>): void =>
+      attached.wire.send(JSON.stringify({ kind: 'result', id: frame.id, method: frame.method, result }));
     const refuse = (code: ErrorCode): void =>
-      attached.wire.send(JSON.stringify({ kind: 'error', id: frame.id, method: frame.method, error: { code, message: errors[code][0], retryable: errors[code][1] } }));
+      attached.wire.send(
+        JSON.stringify({
+          kind: 'error',
+          id: frame.id,
+          method: frame.method,
+          error: { code, message: errors[code][0], retryable: errors[code][1] },
+        }),
+      );
     if (!isMethod(frame.method)) return refuse('bad_request');
     z.parse(methods[frame.method].params, frame.params);
     if (methods[frame.method].mutates !== (frame.key !== undefined)) return refuse('invalid_key');
@@ -249,7 +263,12 @@ export class ModelBridge {
     this.#answer(attached, frame, answer, refuse);
   }
 
-  #answer(attached: Attached, { method, params, key }: Request, answer: (result: Record<string, unknown>) => void, refuse: (code: ErrorCode) => void): void {
+  #answer(
+    attached: Attached,
+    { method, params, key }: Request,
+    answer: (result: Record<string, unknown>) => void,
+    refuse: (code: ErrorCode) => void,
+  ): void {
     switch (method) {
       case 'connection.initialize':
         if (params['wire'] !== this.wire) return refuse('unsupported_version');
@@ -301,11 +320,17 @@ export class ModelBridge {
     return { ...bareSummary, lastSeq: this.log.length };
   }
 
-  #subscribe(attached: Attached, params: Record<string, unknown>, answer: (result: Record<string, unknown>) => void, refuse: (code: ErrorCode) => void): void {
+  #subscribe(
+    attached: Attached,
+    params: Record<string, unknown>,
+    answer: (result: Record<string, unknown>) => void,
+    refuse: (code: ErrorCode) => void,
+  ): void {
     if (params['conversationId'] !== conversationId) return refuse('unknown_conversation');
     if (attached.boundary !== null) return refuse('bad_request'); // an attachment subscribes once
     const after = params['after'] as { lineage: string; seq: number } | undefined;
-    if (after !== undefined && (after.lineage !== this.lineage || this.log.length - after.seq > this.pageEvents)) return refuse('snapshot_required');
+    if (after !== undefined && (after.lineage !== this.lineage || this.log.length - after.seq > this.pageEvents))
+      return refuse('snapshot_required');
     attached.boundary = this.log.length;
     attached.acked = false;
     attached.tail = [];

@@ -16,25 +16,34 @@ interface Fixture {
   readonly view: BlockView;
 }
 const directory = new URL('../../protocol/fixtures/', import.meta.url);
-const fixtures = readdirSync(directory).map((file) => JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as Fixture);
+const fixtures = readdirSync(directory).map(
+  (file) => JSON.parse(readFileSync(new URL(file, directory), 'utf8')) as Fixture,
+);
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /** Everything a turn may hold, several of a kind, ids shared and apart. */
 const tool = (type: 'tool.called' | 'tool.updated') =>
-  fc.record(
-    {
-      toolCallId: fc.constantFrom('c1', 'c2', 'a1'),
-      title: fc.string({ maxLength: 5 }),
-      status: fc.constantFrom('pending', 'in_progress', 'completed', 'failed'),
-      rawInput: fc.string({ maxLength: 5 }),
-    },
-    { requiredKeys: ['toolCallId'] },
-  ).map((data) => [type, data] as Step);
+  fc
+    .record(
+      {
+        toolCallId: fc.constantFrom('c1', 'c2', 'a1'),
+        title: fc.string({ maxLength: 5 }),
+        status: fc.constantFrom('pending', 'in_progress', 'completed', 'failed'),
+        rawInput: fc.string({ maxLength: 5 }),
+      },
+      { requiredKeys: ['toolCallId'] },
+    )
+    .map((data) => [type, data] as Step);
 const step: fc.Arbitrary<Step> = fc.oneof(
   tool('tool.called'),
   tool('tool.updated'),
   fc
-    .record({ messageId: fc.constantFrom('a1', 'a2'), role: fc.constantFrom('agent', 'thought'), text: fc.string({ maxLength: 5 }), part: fc.nat(3) })
+    .record({
+      messageId: fc.constantFrom('a1', 'a2'),
+      role: fc.constantFrom('agent', 'thought'),
+      text: fc.string({ maxLength: 5 }),
+      part: fc.nat(3),
+    })
     .map((data) => ['message', data] as Step),
   fc.nat(2).map((index) => requested(index, `c${index}`)),
   fc.nat(2).map((index) => decided(index, 'allow')),
@@ -96,7 +105,8 @@ describe('projector (D-46)', () => {
         const view = projectBlock(7, events);
         expect(new Set(view.entries.map(({ key }) => key)).size).toBe(view.entries.length);
         if (view.ended === null) return;
-        for (const row of view.entries) if (row.kind === 'tool') expect(['completed', 'failed', 'cancelled']).toContain(row.status);
+        for (const row of view.entries)
+          if (row.kind === 'tool') expect(['completed', 'failed', 'cancelled']).toContain(row.status);
       }),
       { numRuns: 100 },
     );
@@ -112,7 +122,9 @@ describe('projector (D-46)', () => {
       }),
       { numRuns: 300 },
     );
-    expect(projectBlock(1, [raw(1, 'message', { messageId: 5 })]).entries).toMatchObject([{ kind: 'unknown', type: 'message', json: '{"messageId":5}' }]);
+    expect(projectBlock(1, [raw(1, 'message', { messageId: 5 })]).entries).toMatchObject([
+      { kind: 'unknown', type: 'message', json: '{"messageId":5}' },
+    ]);
   });
 
   test('the JSON of an unknown event is bounded and says how much is left out', () => {
@@ -123,15 +135,28 @@ describe('projector (D-46)', () => {
   });
 
   test('rows that did not change keep their identity', () => {
-    const events = record(7, 1, [started, prompt('Go'), ['tool.called', { toolCallId: 'c1' }], requested(1, 'c1'), ['message', { messageId: 'a1', role: 'agent', text: 'Hm' }]]);
+    const events = record(7, 1, [
+      started,
+      prompt('Go'),
+      ['tool.called', { toolCallId: 'c1' }],
+      requested(1, 'c1'),
+      ['message', { messageId: 'a1', role: 'agent', text: 'Hm' }],
+    ]);
     const before = projectBlock(7, events);
-    const after = projectBlock(7, [...events, ...record(12, 1, [['tool.updated', { toolCallId: 'c1', status: 'completed' }]])], { previous: before });
+    const after = projectBlock(
+      7,
+      [...events, ...record(12, 1, [['tool.updated', { toolCallId: 'c1', status: 'completed' }]])],
+      { previous: before },
+    );
     expect(after.entries.map((entry, index) => entry === before.entries[index])).toEqual([true, false, true, true]);
     expect(projectBlock(7, events, { previous: before }).entries).toBe(before.entries);
   });
 
   test('parts join in part order even where the log has them the other way round', () => {
-    const part = (text: string, number: number): Step => ['message', { messageId: 'a1', role: 'agent', text, part: number }];
+    const part = (text: string, number: number): Step => [
+      'message',
+      { messageId: 'a1', role: 'agent', text, part: number },
+    ];
     expect(projectBlock(1, record(1, 1, [part('b', 1), part('a', 0)])).entries).toMatchObject([{ text: 'ab' }]);
   });
 
@@ -142,7 +167,9 @@ describe('projector (D-46)', () => {
       ['message', { messageId: 'a1', role: 'agent', text: 'x', blob, part: 1 }],
       ['message', { messageId: 'a1', role: 'agent', text: 'two', part: 2 }],
     ];
-    expect(projectBlock(1, record(1, 1, steps)).entries.map((row) => row.kind === 'message' && [row.text, row.blob?.bytes])).toEqual([
+    expect(
+      projectBlock(1, record(1, 1, steps)).entries.map((row) => row.kind === 'message' && [row.text, row.blob?.bytes]),
+    ).toEqual([
       ['one', undefined],
       ['x', 100_000],
       ['two', undefined],
@@ -151,7 +178,10 @@ describe('projector (D-46)', () => {
 
   test('the row of a draft has the key its event will have', () => {
     const live = liveRow({ messageId: 'a1', role: 'agent', part: 2, text: 'Once' }, 5);
-    const [stored] = projectBlock(1, record(1, 1, [['message', { messageId: 'a1', role: 'agent', text: 'Once more', part: 2 }]])).entries;
+    const [stored] = projectBlock(
+      1,
+      record(1, 1, [['message', { messageId: 'a1', role: 'agent', text: 'Once more', part: 2 }]]),
+    ).entries;
     expect(live).toMatchObject({ streaming: true, text: 'Once', key: stored?.key });
   });
 
@@ -162,7 +192,11 @@ describe('projector (D-46)', () => {
 });
 
 describe('outline (D-44)', () => {
-  const log = [...record(1, undefined, [['notice', { level: 'info', code: 'x', sentence: 'x' }]]), ...record(2, 1, [started, prompt('a'), ended()]), ...record(5, 2, [started, prompt('b')])];
+  const log = [
+    ...record(1, undefined, [['notice', { level: 'info', code: 'x', sentence: 'x' }]]),
+    ...record(2, 1, [started, prompt('a'), ended()]),
+    ...record(5, 2, [started, prompt('b')]),
+  ];
 
   test('blocks begin at seq 1 and at every turn', () => {
     expect(blockStarts(log)).toEqual([1, 2, 5]);

@@ -40,7 +40,9 @@ export const requested = (index: number, toolCallId?: string): Step => [
     facts: {
       headline: `Write src/file-${index}.ts`,
       paths: [{ path: `src/file-${index}.ts`, place: 'inside' }],
-      diffs: [{ path: `src/file-${index}.ts`, source: 'bridge', oldText: 'one\n', newText: 'two\n', added: 1, removed: 1 }],
+      diffs: [
+        { path: `src/file-${index}.ts`, source: 'bridge', oldText: 'one\n', newText: 'two\n', added: 1, removed: 1 },
+      ],
       risks: [],
       uninspectable: false,
       payloadBytes: 4,
@@ -80,7 +82,7 @@ export const receipt = (index: number, seq: number, outcome?: 'ok' | 'failed' | 
 ];
 export const started: Step = ['turn.started', { messageId: 'u1', by: 'operator' }];
 export const prompt = (text: string): Step => ['message', { messageId: 'u1', role: 'user', text }];
-export const ended = (stopReason: EventData<'turn.ended'>['stopReason'] = 'end_turn', changedPaths: string[] = []): Step => [
-  'turn.ended',
-  { stopReason, durationMs: 1200, changedPaths },
-];
+export const ended = (
+  stopReason: EventData<'turn.ended'>['stopReason'] = 'end_turn',
+  changedPaths: string[] = [],
+): Step => ['turn.ended', { stopReason, durationMs: 1200, changedPaths }];

@@ -6,7 +6,8 @@ import { applyEvent } from '#protocol/summary.ts';
 import { bareSummary } from './model.ts';
 import { decided, ended, prompt, queueId, raw, record, requested, started, startedAt, type Step } from './record.ts';
 
-const after = (steps: readonly Step[], from: ConversationSummary = bareSummary): ConversationSummary => record(from.lastSeq + 1, 1, steps).reduce(applyEvent, from);
+const after = (steps: readonly Step[], from: ConversationSummary = bareSummary): ConversationSummary =>
+  record(from.lastSeq + 1, 1, steps).reduce(applyEvent, from);
 
 describe('header state from events (D-46)', () => {
   test('every event moves lastSeq and the time on, and one already covered changes nothing', () => {
@@ -18,7 +19,14 @@ describe('header state from events (D-46)', () => {
   test('a turn works, waits for approvals, works again and ends', () => {
     const states: unknown[] = [];
     let summary = bareSummary;
-    for (const step of [started, requested(1), requested(2), decided(1, 'allow'), decided(2, 'deny'), ended('cancelled')]) {
+    for (const step of [
+      started,
+      requested(1),
+      requested(2),
+      decided(1, 'allow'),
+      decided(2, 'deny'),
+      ended('cancelled'),
+    ]) {
       summary = after([step], summary);
       states.push([summary.state, summary.pendingApprovals]);
     }
@@ -52,22 +60,48 @@ describe('header state from events (D-46)', () => {
         embeddedContext: false,
       },
     ];
-    const began = after([['agent.started', { agentId: 'practice', containment: 'bubblewrap', argv: ['x'], envNames: [], how: 'new' }]]);
+    const began = after([
+      ['agent.started', { agentId: 'practice', containment: 'bubblewrap', argv: ['x'], envNames: [], how: 'new' }],
+    ]);
     expect([began.state, began.live]).toEqual(['starting', true]);
-    const summary = after([ready, ['mode', { modeId: 'code', by: 'agent' }], ['model', { modelId: 'm', by: 'operator' }], ['commands', { commands: [{ name: 'test', description: 'Tests' }] }]], began);
-    expect(summary).toMatchObject({ state: 'idle', live: true, modeId: 'code', modelId: 'm', enforcement: 'mediated', agentVersion: '1.2.3', images: true, commands: [{ name: 'test' }] });
+    const summary = after(
+      [
+        ready,
+        ['mode', { modeId: 'code', by: 'agent' }],
+        ['model', { modelId: 'm', by: 'operator' }],
+        ['commands', { commands: [{ name: 'test', description: 'Tests' }] }],
+      ],
+      began,
+    );
+    expect(summary).toMatchObject({
+      state: 'idle',
+      live: true,
+      modeId: 'code',
+      modelId: 'm',
+      enforcement: 'mediated',
+      agentVersion: '1.2.3',
+      images: true,
+      commands: [{ name: 'test' }],
+    });
     expect(after([['agent.exited', { reason: 'crashed', sentence: 'It crashed.' }]], summary).live).toBe(false);
   });
 
   test('the queue gains, loses and pauses, each entry once', () => {
     const added: Step = ['queue.added', { queueId: queueId(1), text: 'x'.repeat(3000) }];
-    const summary = after([added, added, ['queue.added', { queueId: queueId(2), text: 'two' }], ['queue.paused', { paused: true, why: 'stop' }]]);
+    const summary = after([
+      added,
+      added,
+      ['queue.added', { queueId: queueId(2), text: 'two' }],
+      ['queue.paused', { paused: true, why: 'stop' }],
+    ]);
     expect(summary.queue.map(({ queueId: id, text }) => [id, text.length])).toEqual([
       [queueId(1), 2000],
       [queueId(2), 3],
     ]);
     expect(summary.queuePaused).toBe(true);
-    expect(after([['queue.removed', { queueId: queueId(1), why: 'sent' }]], summary).queue.map(({ queueId: id }) => id)).toEqual([queueId(2)]);
+    expect(
+      after([['queue.removed', { queueId: queueId(1), why: 'sent' }]], summary).queue.map(({ queueId: id }) => id),
+    ).toEqual([queueId(2)]);
   });
 
   test('title, archive and a full transcript', () => {
@@ -81,6 +115,10 @@ describe('header state from events (D-46)', () => {
   });
 
   test('an event it cannot read only moves it on', () => {
-    expect(applyEvent(bareSummary, raw(1, 'conversation.renamed', { title: 7 }))).toEqual({ ...bareSummary, lastSeq: 1, updatedAt: startedAt + 100 });
+    expect(applyEvent(bareSummary, raw(1, 'conversation.renamed', { title: 7 }))).toEqual({
+      ...bareSummary,
+      lastSeq: 1,
+      updatedAt: startedAt + 100,
+    });
   });
 });

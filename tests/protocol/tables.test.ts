@@ -11,7 +11,8 @@ const source = (path: string): string => readFileSync(new URL(`../../protocol/${
 const groups = readdirSync(new URL('../../protocol/methods/', import.meta.url)).filter((file) => file !== 'method.ts');
 
 /** Method names in the order they are written down. */
-const written = (file: string): string[] => [...source(`methods/${file}`).matchAll(/^ {2}'([a-z]+\.[a-zA-Z]+)': \{/gm)].map(([, name]) => name as string);
+const written = (file: string): string[] =>
+  [...source(`methods/${file}`).matchAll(/^ {2}'([a-z]+\.[a-zA-Z]+)': \{/gm)].map(([, name]) => name as string);
 
 describe('method table (D-13)', () => {
   test.each(groups)('methods are sorted by name in %s', (file) => {
@@ -35,7 +36,9 @@ describe('method table (D-13)', () => {
 
   test('every code in the source of the protocol that is made into a refusal exists', () => {
     const files = readdirSync(new URL('../../protocol/', import.meta.url)).filter((file) => file.endsWith('.ts'));
-    const made = files.flatMap((file) => [...source(file).matchAll(/new Refusal\('([a-z_]+)'/g)].map(([, code]) => code as string));
+    const made = files.flatMap((file) =>
+      [...source(file).matchAll(/new Refusal\('([a-z_]+)'/g)].map(([, code]) => code as string),
+    );
     expect(made.length).toBeGreaterThan(0);
     expect(made.filter((code) => !isErrorCode(code))).toEqual([]);
   });
@@ -44,7 +47,9 @@ describe('method table (D-13)', () => {
 describe('errors (D-70)', () => {
   test('codes are snake_case and every sentence ends as one', () => {
     for (const code of errorCodes) expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
-    const sentences = [...source('errors.ts').matchAll(/^ {2}[a-z_]+: \[\s*'([^']+)'/gm)].map(([, sentence]) => sentence as string);
+    const sentences = [...source('errors.ts').matchAll(/^ {2}[a-z_]+: \[\s*'([^']+)'/gm)].map(
+      ([, sentence]) => sentence as string,
+    );
     expect(sentences.length).toBe(errorCodes.length);
     for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z].*\.$/);
   });
