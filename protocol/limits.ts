@@ -141,6 +141,12 @@ export const limits = {
   searchTerms: 32,
   /** Two lines around a match. */
   snippetUnits: 1000,
+  /** A deleted conversation is out of reach at once and cleared away in slices, so that nothing waits for a huge one. */
+  sweepBytes: 128 * KiB,
+  sweepEvents: 64,
+  sweepPauseMs: 20,
+  /** Pages of the search index rewritten in one slice, so that no deleted word stays in it. */
+  sweepIndexPages: 64,
   /** How long a statement waits for a lock held by another connection. */
   busyMs: 5 * second,
   /** The log of not yet checkpointed pages is cut back to this. */

@@ -14,6 +14,7 @@ import { ledgerPath, openReader, openWriter } from './file.ts';
 import { Questions } from './questions.ts';
 import { makeReads } from './reads.ts';
 import { Statements } from './statements.ts';
+import { Sweep } from './sweep.ts';
 import { bridgeStream, makeTx } from './tx.ts';
 
 export interface LedgerOptions {
@@ -56,12 +57,16 @@ export const openLedger = (options: LedgerOptions): Ledger => {
   });
   const feed = new LedgerFeed({ sql, lineage, drafts, settle: () => commits.settle() });
   const random = options.random ?? randomBytes;
+  const sweep = new Sweep(sql, commits, (error) => log('A deleted conversation could not be cleared away.', error));
   const transcriptBytes = options.transcriptBytes ?? limits.transcriptBytes;
-  commits.use(makeTx({ sql, reads, drafts, feed, blobs: options.blobs, transcriptBytes, now, random }, commits.current));
+  const parts = { sql, reads, drafts, feed, blobs: options.blobs, deleted: () => sweep.start(), transcriptBytes, now, random };
+  commits.use(makeTx(parts, commits.current));
+  sweep.start();
   const questions = new Questions(path);
   let closing: Promise<void> | null = null;
 
   const close = async (): Promise<void> => {
+    sweep.stop();
     commits.settle();
     drafts.close();
     feed.close();

@@ -115,7 +115,12 @@ export const makeReads = (sql: Statements): Reads => {
     openDrafts: () => sql.all<{ conversationId: string }>('SELECT conversationId FROM draft').map((row) => row.conversationId),
     events: (conversationId, after, through) =>
       sql
-        .all<{ body: string }>('SELECT body FROM event WHERE stream = ? AND seq > ? AND seq <= ? ORDER BY seq', conversationId, after, through)
+        .all<{ body: string }>(
+          'SELECT body FROM event WHERE stream = ? AND seq > ? AND seq <= ? AND EXISTS (SELECT 1 FROM stream WHERE stream.stream = event.stream) ORDER BY seq',
+          conversationId,
+          after,
+          through,
+        )
         .map((row) => JSON.parse(row.body) as AnyEvent),
   };
 };

@@ -36,11 +36,11 @@ CREATE TABLE conversation (
 
 CREATE TABLE tombstone (conversationId TEXT PRIMARY KEY, deletedAt INTEGER NOT NULL, lastSeq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 
--- body is the exact JSON text of the whole event; bytes its UTF-8 size. block: a block of the outline begins here.
+-- Events outlive their stream's row by the time it takes to sweep them. body is the exact JSON text of the whole event; bytes its UTF-8 size. block: a block of the outline begins here.
 CREATE TABLE event (
   place INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
-  stream TEXT NOT NULL REFERENCES stream (stream),
+  stream TEXT NOT NULL,
   seq INTEGER NOT NULL,
   at INTEGER NOT NULL,
   type TEXT NOT NULL,
@@ -51,7 +51,7 @@ CREATE TABLE event (
 ) STRICT;
 CREATE INDEX eventBlock ON event (stream, seq) WHERE block = 1;
 
--- While a conversation is being deleted, and only inside that transaction, its name stands here.
+-- A deleted conversation whose events are still being cleared away (sweep.ts); its other rows are gone already.
 CREATE TABLE deletion (stream TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 CREATE TRIGGER eventImmutable BEFORE UPDATE ON event BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER eventKept BEFORE DELETE ON event WHEN NOT EXISTS (SELECT 1 FROM deletion WHERE stream = OLD.stream)

@@ -23,6 +23,8 @@ export interface TxParts {
   readonly drafts: Drafts;
   readonly feed: LedgerFeed;
   readonly blobs: string;
+  /** There is something to sweep. */
+  readonly deleted: () => void;
   readonly transcriptBytes: number;
   readonly now: () => number;
   readonly random: (bytes: number) => Uint8Array;
@@ -161,16 +163,15 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     if (stream === null || conversationId === bridgeStream) throw new Refusal('unknown_conversation');
     const owned = sql.all<{ sha256: string }>('SELECT sha256 FROM blobOwner WHERE conversationId = ?', conversationId);
     put('INSERT', 'deletion', { stream: conversationId });
-    run("INSERT INTO search (search, rowid, words) SELECT 'delete', place, words FROM searchable WHERE stream = ?", conversationId);
     for (const table of ['blobOwner', 'action', 'approval', 'conversation']) run(`DELETE FROM ${table} WHERE conversationId = ?`, conversationId);
-    run('DELETE FROM event WHERE stream = ?', conversationId);
+    // Without its stream nothing of it can be appended, read or subscribed to; the events follow in slices.
     run('DELETE FROM stream WHERE stream = ?', conversationId);
-    run('DELETE FROM deletion WHERE stream = ?', conversationId);
     put('INSERT', 'tombstone', { conversationId, deletedAt: parts.now(), lastSeq: stream.lastSeq });
     work.ended.add(conversationId);
     work.effects.push(() => {
       drafts.drop(conversationId);
       feed.drop(conversationId);
+      parts.deleted();
       removeUnowned(parts.blobs, sql, owned.map((row) => row.sha256));
     });
   };

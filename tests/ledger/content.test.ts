@@ -1,11 +1,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '#protocol/limits.ts';
 import { knownEvent, type EventData } from '#protocol/events.ts';
 import type { Ledger } from '../../bridge/ledger/contract.ts';
-import { message, openIn, putConversation, sink, temporaryDirectory } from './open.ts';
+import { message, openIn, putConversation, sink, swept, temporaryDirectory } from './open.ts';
 
 let directory: ReturnType<typeof temporaryDirectory>;
 let ledger: Ledger;
@@ -154,7 +155,7 @@ describe('blobs (D-60)', () => {
   it('bounds what one conversation owns', async () => {
     const size = limits.blobBytes;
     const count = Math.floor(limits.conversationBlobBytes / size);
-    const db = await import('node:sqlite').then(({ DatabaseSync }) => new DatabaseSync(join(directory.path, 'ledger.db')));
+    const db = new DatabaseSync(join(directory.path, 'ledger.db'));
     for (let index = 0; index < count; index += 1) db.prepare("INSERT INTO blobOwner VALUES ('one', ?, ?, 'text/plain', NULL)").run(String(index), size);
     db.close();
     await expect(ledger.blobs.put('one', Buffer.alloc(limits.conversationBlobBytes - count * size + 1), { mime: 'text/plain' })).rejects.toMatchObject({ code: 'content_too_large' });
@@ -164,7 +165,7 @@ describe('blobs (D-60)', () => {
   it('sweeps half-written and unnamed files after an unclean stop', async () => {
     const kept = await ledger.blobs.put('one', png, { mime: 'image/png' });
     await ledger.close();
-    const db = await import('node:sqlite').then(({ DatabaseSync }) => new DatabaseSync(join(directory.path, 'ledger.db')));
+    const db = new DatabaseSync(join(directory.path, 'ledger.db'));
     db.exec("UPDATE meta SET value = '0' WHERE name = 'ledger.clean'");
     db.close();
     for (const name of ['.abc.tmp', sha256('nobody')]) writeFileSync(join(directory.path, 'blobs', name), 'x');
@@ -209,10 +210,38 @@ describe('deletion (L-21)', () => {
     expect(ledger.read.receiptsOf(approvalId)).toHaveLength(1);
     await expect(ledger.commit((tx) => tx.deleteConversation('one'))).rejects.toMatchObject({ code: 'unknown_conversation' });
     await expect(ledger.commit((tx) => tx.deleteConversation('bridge'))).rejects.toMatchObject({ code: 'unknown_conversation' });
+    await swept(directory.path);
     await ledger.close();
     const bytes = readFileSync(join(directory.path, 'ledger.db'));
-    expect(bytes.includes('secret words')).toBe(false);
+    expect(bytes.includes('secret')).toBe(false);
     ledger = openIn(directory.path);
+  });
+
+  it('goes on clearing away after a stop, in slices', async () => {
+    await ledger.close();
+    ledger = openIn(directory.path);
+    await ledger.commit((tx) => {
+      putConversation(tx, 'two');
+      tx.append('two', message('stays'));
+      for (let index = 0; index < 300; index += 1) tx.append('one', message(`leaves ${index}`));
+    });
+    await ledger.commit((tx) => tx.deleteConversation('one'));
+    await ledger.close();
+    const count = () => {
+      const db = new DatabaseSync(join(directory.path, 'ledger.db'), { readOnly: true });
+      const row = db.prepare("SELECT count(*) AS left FROM event WHERE stream = 'one'").get();
+      db.close();
+      return Number(row?.['left']);
+    };
+    expect(count()).toBeGreaterThan(100);
+    ledger = openIn(directory.path);
+    expect(() => ledger.feed.subscribe('one', sink())).toThrow(expect.objectContaining({ code: 'unknown_conversation' }));
+    await expect(ledger.history('one', { beforeSeq: 9 }, 9)).rejects.toMatchObject({ code: 'unknown_conversation' });
+    expect((await ledger.search('leaves', { limit: 5 })).hits).toEqual([]);
+    await swept(directory.path);
+    expect(count()).toBe(0);
+    expect((await ledger.search('stays', { limit: 5 })).hits).toHaveLength(1);
+    expect(await ledger.quickCheck()).toEqual([]);
   });
 });
 

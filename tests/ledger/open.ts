@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { delivery, type Delivery } from '#protocol/frames.ts';
+import { DatabaseSync } from 'node:sqlite';
 import { z } from '#protocol/schema.ts';
 import type { EventDraft } from '#protocol/events.ts';
 import type { Ledger, Sink, Tx } from '../../bridge/ledger/contract.ts';
@@ -61,4 +62,12 @@ export const sink = (attachmentId: string = randomUUID()): Caught => {
     deliveries,
     seqs: () => deliveries().flatMap((one) => (one.kind === 'event' ? one.seq : [])),
   };
+};
+
+/** Waits until the words and events of deleted conversations are cleared away. */
+export const swept = async (directory: string): Promise<void> => {
+  const db = new DatabaseSync(join(directory, 'ledger.db'), { readOnly: true });
+  const left = db.prepare("SELECT (SELECT count(*) FROM deletion) + (SELECT count(*) FROM meta WHERE name = 'ledger.merging') AS left");
+  while (left.get()?.['left'] !== 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  db.close();
 };
