@@ -44,6 +44,7 @@ const extended = (params: readonly number[], at: number): { colour: Colour | und
 };
 
 const without = (style: Style, ...keys: (keyof Style)[]): Style => {
+  if (!keys.some((key) => key in style)) return style;
   const next = { ...style };
   for (const key of keys) delete (next as Record<string, unknown>)[key];
   return next;

@@ -98,8 +98,7 @@ export const diffRows = (oldText: string | null, newText: string): DiffView => {
   let added = 0;
   let removed = 0;
   for (const hunk of patch.hunks) {
-    // An empty side starts "before" its first line.
-    fold(hunk.oldLines === 0 ? hunk.oldStart + 1 : hunk.oldStart);
+    fold(hunk.oldStart);
     let gone: string[] = [];
     let come: string[] = [];
     const flush = (): void => {
