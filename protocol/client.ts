@@ -282,6 +282,7 @@ export class Client {
       case 'incompatible':
         return this.#rest('incompatible');
       case 'signed_out':
+      case 'doubted':
       case 'unreachable':
         return void this.#diagnose(ending.cause, attempt);
       case 'replaced':
@@ -304,10 +305,10 @@ export class Client {
   }
 
   /** Why there is no connection to be had; the socket itself never tells a page. */
-  async #diagnose(cause: 'signed_out' | 'unreachable', attempt: number): Promise<void> {
+  async #diagnose(cause: 'signed_out' | 'doubted' | 'unreachable', attempt: number): Promise<void> {
     let probe: Probe;
     try {
-      probe = (await this.#platform.probe?.()) ?? (cause === 'signed_out' ? 'signed_out' : 'offline');
+      probe = (await this.#platform.probe?.()) ?? (cause === 'unreachable' ? 'offline' : 'signed_out');
     } catch {
       probe = 'offline'; // no answer is the answer
     }

@@ -45,8 +45,10 @@ export type Cause =
   /** What came in is not the protocol. */
   | 'malformed'
   | 'incompatible'
-  /** Cookie or key were not accepted. */
+  /** Cookie or key were not accepted, by an answer that says so. */
   | 'signed_out'
+  /** Closed as 1008, which has more than one reason: ask which. */
+  | 'doubted'
   | 'replaced';
 export interface Ending {
   readonly cause: Cause;
@@ -65,7 +67,7 @@ const capabilities = [...new Set(Object.values(methods).map(({ capability }) => 
 
 const causeOf = (code: number, opened: boolean): Cause => {
   if (!opened) return 'unreachable';
-  if (code === closeCodes.signedOut) return 'signed_out';
+  if (code === closeCodes.signedOut) return 'doubted';
   return code === closeCodes.incompatible ? 'incompatible' : 'closed';
 };
 

@@ -114,15 +114,25 @@ describe('connection (D-03, D-10, D-53)', () => {
     expect(client.status).toMatchObject({ state, revoked });
   });
 
-  test('possession failed (1008) is signed out, although the cookie is live', async () => {
+  test('possession that failed is signed out, although the cookie is live', async () => {
     const { clock, bridge, client } = scene();
     bridge.probeAnswer = 'live';
+    bridge.override = ({ method }) => (method === 'connection.initialize' ? { code: 'unauthorized' } : null);
     client.start();
-    await clock.run(2);
-    bridge.drop(1008);
     await clock.run(60_000);
     expect(client.status.state).toBe('signed_out');
     expect(bridge.connections).toBe(1);
+  });
+
+  test.each([
+    ['live', 'live', 2],
+    ['signed_out', 'signed_out', 1],
+  ] as const)('a socket closed as 1008 whose session is %s becomes %s', async (probe, state, connections) => {
+    const { clock, bridge, client } = await live();
+    bridge.probeAnswer = probe;
+    bridge.drop(1008);
+    await clock.run(20_000);
+    expect([client.status.state, bridge.connections]).toEqual([state, connections]);
   });
 
   test('a key that cannot sign is signed out', async () => {
