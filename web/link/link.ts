@@ -6,16 +6,19 @@ import type { ConnectionState, Failure } from '#lib/state/contract.ts';
 
 export type Topic = Extract<Delivery, { kind: 'invalidate' }>['topic'];
 
-/** What a subscribed conversation is told, in this order for each connection: one `opened`, then events and activity. */
+/** What a followed conversation is told, in order. */
 export interface Feed {
-  /** A snapshot, or what came since the cursor where `resumed`; transient text before it is void. */
+  /** Replaces everything known of the conversation. */
   opened(answer: Answer<'conversation.subscribe'>): void;
+  /** Taken up where it was left; the events in between came before this. */
+  resumed(header: Pick<Answer<'conversation.subscribe'>, 'summary' | 'outline' | 'boundarySeq'>): void;
   /** In order, without gaps, each once. */
   event(event: AnyEvent): void;
-  activity(frame: ActivityFrame): void;
+  activity(frame: Exclude<ActivityFrame, { type: 'text' }>): void;
   /** The message being written as it now stands, or null when there is none. */
   draft(draft: Draft | null): void;
-  failed(failure: Failure): void;
+  /** The bridge will not give this conversation; nothing more comes. */
+  gone(failure: Failure): void;
 }
 
 export interface Link {
@@ -23,7 +26,7 @@ export interface Link {
   call<M extends MethodName>(method: M, params: Params<M>, options?: { key?: string }): Promise<Answer<M>>;
   /** A fresh operation key. */
   key(): string;
-  /** Subscribes now and after each reconnect, until the returned function is called. */
+  /** Follows now and after each reconnect, until the returned function is called; `after` goes on from a copy that ends there. */
   subscribe(conversationId: string, after: number | null, feed: Feed): () => void;
   /** Something may have changed (the page became visible, the network came back): look at once. */
   wake(): void;
@@ -32,7 +35,8 @@ export interface Link {
 
 export interface LinkEvents {
   state(state: ConnectionState): void;
-  granted(capabilities: ReadonlySet<string>): void;
+  /** A connection is ready: the state behind it, and what it offers. */
+  session(installation: { readonly bridgeId: string; readonly lineage: string }, granted: ReadonlySet<string>): void;
   changed(topic: Topic): void;
   /** The session was revoked: its offline copy goes too (D-53). */
   revoked(): void;

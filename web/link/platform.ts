@@ -30,8 +30,7 @@ const probe = async (base: string): Promise<Probe> => {
   }
 };
 
-/** `onProbe` hears every answer beside the client. */
-export const pagePlatform = (identity: Identity, onProbe: (answer: Probe) => void): Platform => {
+export const pagePlatform = (identity: Identity): Platform => {
   const path = `${identity.session.base}socket`;
   return {
     now: () => Date.now(),
@@ -45,10 +44,6 @@ export const pagePlatform = (identity: Identity, onProbe: (answer: Probe) => voi
     sign: (text) => signText(identity, text),
     address: () => ({ origin: location.origin, path }),
     connect: () => channel(`${location.origin.replace(/^http/, 'ws')}${path}`),
-    probe: async () => {
-      const answer = await probe(identity.session.base);
-      onProbe(answer);
-      return answer;
-    },
+    probe: () => probe(identity.session.base),
   };
 };

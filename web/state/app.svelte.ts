@@ -162,7 +162,10 @@ export class App {
     this.connection = 'connecting';
     const events: LinkEvents = {
       state: (state) => this.#stateChanged(state),
-      granted: (granted) => (this.granted = granted),
+      session: (installation, granted) => {
+        this.granted = granted;
+        this.session.confirm(installation);
+      },
       changed: (topic) => this.#changed(topic),
       revoked: () => void this.session.revoked(),
     };

@@ -1,27 +1,25 @@
 /** One conversation as the views see it (contract.ts). Its facts come by the feed or from the offline copy, never from here. */
 import type { AnyEvent, BlobRef } from '#protocol/events.ts';
 import type { ActivityFrame, Draft } from '#protocol/frames.ts';
-import { canonical } from '#protocol/json.ts';
-import { decisionProofPrefix, type DecisionProof, type ReceiptSummary } from '#protocol/methods/approval.ts';
+import type { ReceiptSummary } from '#protocol/methods/approval.ts';
 import type { Answer } from '#protocol/methods.ts';
 import type { ConversationSummary, PromptPart } from '#protocol/methods/conversation.ts';
 import { liveRow } from '#protocol/project.ts';
 import { applyEvent } from '#protocol/summary.ts';
 import type { ApprovalRow, BlockView, MessageRow } from '#protocol/view.ts';
 import { fetchBlob, uploadBlob } from '#lib/link/blobs.ts';
-import { sha256Hex, signText } from '#lib/link/identity.ts';
 import type { Feed } from '#lib/link/link.ts';
 import { SvelteMap } from 'svelte/reactivity';
 import type { App } from './app.svelte.ts';
 import { Blocks } from './blocks.ts';
 import type { BlockSlot, ConversationState, Failure, Outcome, Sending } from './contract.ts';
+import { decide, type DecideAnswer } from './decide.ts';
 import { readDraft, writeDraft } from './drafts.ts';
 import { done, failureOf, refused } from './failure.ts';
 import { Flush } from './flush.ts';
 import { Outbox } from './outbox.svelte.ts';
 
 type Status = Extract<ActivityFrame, { type: 'status' }>;
-type DecideAnswer = Parameters<ConversationState['decide']>[1];
 
 /** Output of a running terminal kept for the screen; the stored event has all of it. */
 const terminalUnits = 64 * 1024;
@@ -115,46 +113,58 @@ export class Conversation implements ConversationState {
 
   // The feed
 
-  opened(answer: Answer<'conversation.subscribe'>): void {
-    if (!answer.resumed) this.#model.clear();
-    this.#model.begin(answer.outline, answer.boundarySeq);
-    this.#model.add(answer.events);
-    for (const event of answer.events) this.#outbox.note(event);
-    this.#next = answer.summary;
-    this.#liveDraft = answer.draft;
+  readonly #feed: Feed = {
+    opened: (answer) => {
+      this.#model.clear();
+      this.#model.begin(answer.outline, answer.boundarySeq);
+      this.#model.add(answer.events);
+      for (const event of answer.events) this.#outbox.note(event);
+      this.#liveDraft = answer.draft;
+      this.#app.copy?.put(this.id, { events: answer.events, outline: answer.outline });
+      this.#inStep(answer.summary);
+    },
+    resumed: ({ summary, outline, boundarySeq }) => {
+      this.#model.begin(outline, boundarySeq);
+      this.#app.copy?.put(this.id, { outline });
+      this.#inStep(summary);
+    },
+    event: (event) => {
+      this.#model.add([event]);
+      this.#outbox.note(event);
+      if (this.#next !== null) this.#next = applyEvent(this.#next, event);
+      if (event.type === 'turn.ended') this.#terminals.clear();
+      this.#app.copy?.put(this.id, { events: [event], outline: this.#model.outline, ...(this.#next === null ? {} : { summary: this.#next }) });
+      this.#flush.ask();
+    },
+    activity: (frame) => {
+      if (frame.type === 'status') {
+        this.status = frame;
+        return;
+      }
+      const had = this.#terminals.get(frame.terminalId) ?? '';
+      this.#terminals.set(frame.terminalId, (had + frame.text).slice(-terminalUnits));
+    },
+    draft: (draft) => {
+      this.#liveDraft = draft;
+      this.#flush.ask();
+    },
+    gone: (failure) => {
+      this.loading = false;
+      this.failure = failure;
+      if (failure.code === 'unknown_conversation') this.#app.dropConversation(this.id);
+    },
+  };
+
+  /** The bridge has said how it stands: what was cached is no longer a copy, what was under way is asked for. */
+  #inStep(summary: ConversationSummary): void {
+    this.#next = summary;
     this.#cachedAt = null;
     this.failure = null;
-    this.#app.copy?.put(this.id, { events: answer.events, summary: answer.summary, outline: answer.outline });
     this.loading = false;
+    this.status = null;
+    this.#app.copy?.put(this.id, { summary });
     this.#outbox.resume();
     this.#flush.now();
-  }
-
-  event(event: AnyEvent): void {
-    this.#model.add([event]);
-    this.#outbox.note(event);
-    if (this.#next !== null) this.#next = applyEvent(this.#next, event);
-    if (event.type === 'turn.ended') this.#terminals.clear();
-    this.#app.copy?.put(this.id, { events: [event], outline: this.#model.outline, ...(this.#next === null ? {} : { summary: this.#next }) });
-    this.#flush.ask();
-  }
-
-  activity(frame: ActivityFrame): void {
-    if (frame.type === 'status') this.status = frame;
-    if (frame.type !== 'terminal') return;
-    const had = this.#terminals.get(frame.terminalId) ?? '';
-    this.#terminals.set(frame.terminalId, (had + frame.text).slice(-terminalUnits));
-  }
-
-  draftChanged(draft: Draft | null): void {
-    this.#liveDraft = draft;
-    this.#flush.ask();
-  }
-
-  failed(failure: Failure): void {
-    this.loading = false;
-    this.failure = failure;
-    if (failure.code === 'unknown_conversation') this.#app.dropConversation(this.id);
   }
 
   // Reading
@@ -210,27 +220,8 @@ export class Conversation implements ConversationState {
     return this.#void(this.#app.call('conversation.cancel', { conversationId: this.id }));
   }
 
-  async decide(approval: { approvalId: string; digest: string }, answer: DecideAnswer): Promise<Outcome<{ receiptId: string }>> {
-    const identity = this.#app.session.identity;
-    if (identity === null) return refused('unauthorized');
-    const { value, optionId, note, remember } = answer;
-    const statement: DecisionProof = {
-      approval: approval.approvalId,
-      digest: approval.digest,
-      option: optionId,
-      value,
-      noteSha256: await sha256Hex(note ?? ''),
-    };
-    const sig = await signText(identity, decisionProofPrefix + canonical(statement));
-    return this.#app.call('approval.decide', {
-      approvalId: approval.approvalId,
-      digest: approval.digest,
-      optionId,
-      value,
-      ...(note === undefined ? {} : { note }),
-      ...(remember === undefined ? {} : { remember }),
-      proof: { keyId: identity.keyId, sig },
-    });
+  decide(approval: { approvalId: string; digest: string }, answer: DecideAnswer): Promise<Outcome<{ receiptId: string }>> {
+    return decide(this.#app, approval, answer);
   }
 
   setMode(modeId: string): Promise<Outcome> {
@@ -313,13 +304,7 @@ export class Conversation implements ConversationState {
   #subscribe(): void {
     if (this.#closed || this.#unsubscribe !== null || this.#app.link === null) return;
     const after = this.#model.lastSeq === 0 ? null : this.#model.lastSeq;
-    this.#unsubscribe = this.#app.link.subscribe(this.id, after, {
-      opened: (answer) => this.opened(answer),
-      event: (event) => this.event(event),
-      activity: (frame) => this.activity(frame),
-      draft: (draft) => this.draftChanged(draft),
-      failed: (failure) => this.failed(failure),
-    });
+    this.#unsubscribe = this.#app.link.subscribe(this.id, after, this.#feed);
   }
 
   #show(): void {

@@ -1,7 +1,7 @@
 /** Who this browser is to the bridge: signed in by a launch, signed out, revoked; and which offline copy is its own. */
 import { deleteCopies } from '#lib/cache/database.ts';
 import { OfflineCopy } from '#lib/cache/copy.ts';
-import { forgetIdentity, readIdentity, type Identity } from '#lib/link/identity.ts';
+import { forgetIdentity, readIdentity, writeIdentity, type Identity } from '#lib/link/identity.ts';
 import { exchange, tokenIn, type LaunchResult } from '#lib/link/launch.ts';
 import { launched } from '#lib/link/start.ts';
 
@@ -87,6 +87,16 @@ export class Session {
     await this.signOut();
   }
 
+  /** The bridge says which state stands behind it; after a restore it is another lineage, with a copy of its own. */
+  confirm(installation: Installation): void {
+    const { identity } = this;
+    if (identity === null || (identity.session.bridgeId === installation.bridgeId && identity.session.lineage === installation.lineage)) return;
+    const renewed: Identity = { ...identity, session: { ...identity.session, ...installation } };
+    this.identity = renewed;
+    this.#remember(renewed);
+    void writeIdentity(renewed);
+  }
+
   async #take(launch: Promise<LaunchResult>): Promise<boolean> {
     this.working = true;
     const result = await launch;
@@ -102,10 +112,13 @@ export class Session {
 
   #use(identity: Identity): void {
     this.identity = identity;
-    const { bridgeId, lineage } = identity.session;
+    this.#remember(identity);
+    this.#hooks.signedIn(identity);
+  }
+
+  #remember({ session: { bridgeId, lineage } }: Identity): void {
     localStorage.setItem(installationKey, JSON.stringify({ bridgeId, lineage }));
     this.#openCopy({ bridgeId, lineage });
-    this.#hooks.signedIn(identity);
   }
 
   #openCopy({ bridgeId, lineage }: Installation): void {

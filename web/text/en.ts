@@ -37,7 +37,8 @@ export const text = {
     signed_out: 'signed out',
     incompatible: 'other version',
     signed: 'signed',
-    since: (when: string) => `last synced ${when}`,
+    offlineHow: 'The bridge is not running; start it with “npm start” or “bridge start” to go on.',
+    from: (when: string) => `offline copy from ${when}`,
     never: 'nothing saved yet',
     label: 'Connection',
     explain: {

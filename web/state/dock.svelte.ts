@@ -1,0 +1,122 @@
+/**
+ * What the dock shows. For a conversation it lives on the bridge (U-16), so that another device goes on there; without
+ * one it is this page's own.
+ */
+import { z } from '#protocol/schema.ts';
+import { createContext } from 'svelte';
+import type { App } from './app.svelte.ts';
+
+const stored = z.object({
+  open: z.boolean(),
+  width: z.number(),
+  folder: z.string(),
+  file: z.nullable(z.string()),
+  line: z.nullable(z.number()),
+});
+type Stored = z.infer<typeof stored>;
+
+const saveMs = 600;
+export const dockWidths = { min: 300, max: 900 } as const;
+
+export class Dock {
+  open = $state(false);
+  width = $state(420);
+  /** Folder whose entries are listed; empty is the top. */
+  folder = $state('');
+  file = $state<string | null>(null);
+  line = $state<number | null>(null);
+  /** Conversation whose dock this is. */
+  conversationId = $state<string | null>(null);
+  /** Workspace of that conversation, once known; else the chosen one. */
+  workspaceId = $state<string | null>(null);
+  #app: App;
+  #timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(app: App) {
+    this.#app = app;
+    this.width = app.settings.dockWidth;
+  }
+
+  /** Takes over the dock of a conversation, as it was left. */
+  async enter(conversationId: string | null, workspaceId: string | null): Promise<void> {
+    if (workspaceId !== this.workspaceId) {
+      this.folder = '';
+      this.file = null;
+      this.line = null;
+    }
+    this.workspaceId = workspaceId;
+    if (conversationId === this.conversationId) return;
+    this.#saveNow();
+    this.conversationId = conversationId;
+    if (conversationId === null || !this.#app.can('view')) return;
+    const outcome = await this.#app.call('view.get', { conversationId });
+    if (!outcome.ok || outcome.value.state === null || this.conversationId !== conversationId) return;
+    this.#restore(outcome.value.state);
+  }
+
+  toggle(): void {
+    this.open = !this.open;
+    this.#save();
+  }
+  hide(): void {
+    this.open = false;
+    this.#save();
+  }
+  show(): void {
+    this.open = true;
+    this.#save();
+  }
+
+  /** Opens a file at a line; from a path chip, a link, the palette. */
+  showFile(path: string, line: number | null = null): void {
+    this.file = path;
+    this.line = line;
+    this.folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
+    this.show();
+  }
+  showFolder(path: string): void {
+    this.file = null;
+    this.line = null;
+    this.folder = path;
+    this.show();
+  }
+  resize(width: number): void {
+    this.width = Math.round(Math.min(dockWidths.max, Math.max(dockWidths.min, width)));
+    this.#save();
+  }
+
+  #restore(state: string): void {
+    let value: unknown;
+    try {
+      value = JSON.parse(state);
+    } catch {
+      return; // written by another version: the dock begins as it is
+    }
+    const parsed = z.safeParse(stored, value);
+    if (!parsed.success) return;
+    const { open, width, folder, file, line } = parsed.data;
+    // A phone shows one thing at a time: what a desktop left open does not cover the conversation there.
+    this.open = open && innerWidth > 760;
+    this.width = Math.min(dockWidths.max, Math.max(dockWidths.min, width));
+    this.folder = folder;
+    this.file = file;
+    this.line = line;
+  }
+
+  #save(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#saveNow(), saveMs);
+  }
+
+  #saveNow(): void {
+    if (this.#timer === null) return;
+    clearTimeout(this.#timer);
+    this.#timer = null;
+    this.#app.settings.set({ dockWidth: this.width });
+    if (this.conversationId === null || !this.#app.can('view')) return;
+    const state: Stored = { open: this.open, width: this.width, folder: this.folder, file: this.file, line: this.line };
+    void this.#app.call('view.set', { conversationId: this.conversationId, state: JSON.stringify(state) });
+  }
+}
+
+export const [getDock, setDock] = createContext<Dock>();
