@@ -143,7 +143,9 @@ export const limits = {
   snippetUnits: 1000,
   /** A deleted conversation is out of reach at once and cleared away in slices, so that nothing waits for a huge one. */
   sweepBytes: 128 * KiB,
+  /** The same slice counted in events, which cost an index entry each. */
   sweepEvents: 64,
+  /** Between two slices, so that the writer serves what waits. */
   sweepPauseMs: 20,
   /** Pages of the search index rewritten in one slice, so that no deleted word stays in it. */
   sweepIndexPages: 64,
