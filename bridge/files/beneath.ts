@@ -148,21 +148,10 @@ export class Beneath {
    * @throws Refusal not_found, not_a_directory, symlink_refused, path_denied, workspace_unavailable
    */
   directory<T>(segments: Segments, use: (directory: Directory) => T, make = false): T {
-    let here = this.#root;
-    try {
-      segments.forEach((name, depth) => {
-        const parent = here;
-        here = this.#step(parent, name, depth === 0 ? this.path : [this.path, ...segments.slice(0, depth)].join('/'), make);
-        if (parent !== this.#root) closeSync(parent.fd);
-        if (this.isDenied(objectOf(here.stat))) throw new Refusal('path_denied');
-      });
-      if (here !== this.#root) this.#stay(here.fd, here.stat);
-      return use(here);
-    } catch (error) {
-      throw asRefusal(error);
-    } finally {
-      if (here !== this.#root) closeSync(here.fd);
-    }
+    return this.#walk(segments, make, (directory) => {
+      if (segments.length > 0) this.#stay(directory.fd, directory.stat);
+      return use(directory);
+    });
   }
 
   /**
@@ -172,9 +161,27 @@ export class Beneath {
   leaf<T>(segments: Segments, use: (leaf: Leaf) => T): T {
     const name = segments.at(-1);
     if (name === undefined) throw new Refusal('not_a_file');
-    return this.directory(segments.slice(0, -1), (directory) =>
+    // The mount is asked of the leaf alone: it lies in whatever was mounted on the way.
+    return this.#walk(segments.slice(0, -1), false, (directory) =>
       linux ? this.#describe(directory, name, use) : this.#compare(directory, name, use),
     );
+  }
+
+  #walk<T>(segments: Segments, make: boolean, use: (directory: Directory) => T): T {
+    let here = this.#root;
+    try {
+      segments.forEach((name, depth) => {
+        const parent = here;
+        here = this.#step(parent, name, depth === 0 ? this.path : [this.path, ...segments.slice(0, depth)].join('/'), make);
+        if (parent !== this.#root) closeSync(parent.fd);
+        if (this.isDenied(objectOf(here.stat))) throw new Refusal('path_denied');
+      });
+      return use(here);
+    } catch (error) {
+      throw asRefusal(error);
+    } finally {
+      if (here !== this.#root) closeSync(here.fd);
+    }
   }
 
   #step(parent: Directory, name: string, parentPath: string, make: boolean): Directory {

@@ -62,10 +62,13 @@ const isFolder = (entry: Dirent<Buffer>, directory: Directory): boolean => {
 };
 
 /** Folders first, then by name without regard to case, then by bytes so that the order is total. */
-const order = (a: Name, b: Name): number => {
-  if (a.folder !== b.folder) return a.folder ? -1 : 1;
-  const [left, right] = [display(a.bytes).toLowerCase(), display(b.bytes).toLowerCase()];
-  return left < right ? -1 : left > right ? 1 : Buffer.compare(a.bytes, b.bytes);
+const sorted = (names: readonly Name[]): Name[] => {
+  const keyed = names.map((name) => ({ name, key: display(name.bytes).toLowerCase() }));
+  keyed.sort((a, b) => {
+    if (a.name.folder !== b.name.folder) return a.name.folder ? -1 : 1;
+    return a.key < b.key ? -1 : a.key > b.key ? 1 : Buffer.compare(a.name.bytes, b.name.bytes);
+  });
+  return keyed.map(({ name }) => name);
 };
 
 interface Page {
@@ -110,7 +113,7 @@ export class Lister {
   #first(segments: Segments, directory: Directory): Page {
     const { names, truncated } = namesOf(directory);
     const expiresAt = this.#now() + limits.directoryCursorMs;
-    return { place: segments.join('/'), names: names.sort(order), from: 0, truncated, expiresAt };
+    return { place: segments.join('/'), names: sorted(names), from: 0, truncated, expiresAt };
   }
 
   #next(segments: Segments, cursor: string): Page {
