@@ -157,7 +157,7 @@ class Registry implements Agents {
     const found = this.#find(entry);
     if (found === null) throw this.#missing(entry);
     const marker = `${process.pid.toString(36)}-${randomBytes(16).toString('hex')}`;
-    const environment = this.#environment(entry, found, marker);
+    const environment = this.#environment(entry, found, marker, request.cwd);
     const [executable] = found.argv;
     const hashes = Promise.all([sha256Of(executable as string), found.entry === null ? null : sha256Of(found.entry)]);
     hashes.catch(() => undefined); // awaited after the handshake; an earlier failure of that is the one to tell
@@ -264,10 +264,10 @@ class Registry implements Agents {
     }
   }
 
-  #environment(entry: CatalogueEntry, found: Found, marker: string): AgentEnvironment {
+  #environment(entry: CatalogueEntry, found: Found, marker: string, cwd: string | null): AgentEnvironment {
     const practice = entry.id === 'practice' ? [{ name: 'PRACTICE_STATE', value: this.#options.practiceState }, ...practicePace(this.#options.env)] : [];
     const added = [...(this.#row(entry.id).custom?.env ?? []), ...practice];
-    return agentEnvironment(entry, this.#options.env, { marker, interpreter: found.entry === null ? null : (found.argv[0] ?? null), added });
+    return agentEnvironment(entry, this.#options.env, { marker, interpreter: found.entry === null ? null : (found.argv[0] ?? null), cwd, added });
   }
 
   async #version(entry: CatalogueEntry, found: Found): Promise<string | null> {
@@ -276,7 +276,7 @@ class Registry implements Agents {
     // Of the operator's own program nothing is known, so nothing is run to look at it.
     if (packaged !== null || entry.bins.length === 0) return packaged;
     const program = found.argv.slice(0, found.argv.length - entry.args.length);
-    return runVersion(program, this.#environment(entry, found, 'probe').env, this.#options.practiceState);
+    return runVersion(program, this.#environment(entry, found, 'probe', null).env, this.#options.practiceState);
   }
 
   #missing(entry: CatalogueEntry): Refusal {
@@ -329,7 +329,7 @@ class Registry implements Agents {
       enforcementWhy: entry.asking === null ? entry.levelWhy : `${entry.title} is put into the mode in which it asks; that is verified at each start.`,
       probedAt: known?.at ?? null,
       argv: [...(found?.argv ?? [])],
-      envNames: found === null ? [] : [...this.#environment(entry, found, '').names].slice(0, 100),
+      envNames: found === null ? [] : [...this.#environment(entry, found, '', '').names].slice(0, 100),
     };
   }
 }

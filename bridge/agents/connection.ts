@@ -65,6 +65,13 @@ const isObject = (value: unknown): value is Record<string, unknown> => typeof va
 const isMessage = (value: unknown): value is AnyMessage =>
   isObject(value) && (typeof value['method'] === 'string' || ('id' in value && ('result' in value || 'error' in value)));
 
+/**
+ * The SDK parses every `session/update` by its own schema before any handler and throws away what it does not know.
+ * Under a name of ours it is passed through, in order with everything else.
+ */
+const updateMethod = '_countersign/update';
+const unparsed = (message: AnyMessage): AnyMessage => ('method' in message && message.method === 'session/update' ? { ...message, method: updateMethod } : message);
+
 /** Public sentences cross to the agent; causes do not. `not_found` keeps its own code, agents look for it. */
 const toRequestError = (error: unknown): unknown => {
   if (!(error instanceof Refusal)) return error;
@@ -88,6 +95,7 @@ const readMessages = (stdout: Readable, serves: Serves, frames: Ring, dropped: {
   const lineOf = new WeakMap<object, string>();
   const told = new Set<string>();
   let tooMany = false;
+  let closed = false;
   const drop = (why: 'not_json' | 'too_long' | 'not_utf8', head: string): void => {
     dropped.lines += 1;
     if (why === 'too_long') dropped.tooLong += 1;
@@ -114,7 +122,7 @@ const readMessages = (stdout: Readable, serves: Serves, frames: Ring, dropped: {
               if (!isMessage(value)) return drop('not_json', text.slice(0, 256));
               frames.push(`< ${text}`);
               if ('params' in value && isObject(value.params)) lineOf.set(value.params, text);
-              controller.enqueue(value);
+              if (!closed) controller.enqueue(unparsed(value));
             },
           },
           limits.agentLineBytes,
@@ -122,15 +130,21 @@ const readMessages = (stdout: Readable, serves: Serves, frames: Ring, dropped: {
         stdout.on('data', (chunk: Buffer) => {
           if (tooMany) return;
           reader.push(chunk);
-          if ((controller.desiredSize ?? 0) <= 0) stdout.pause();
+          if (!closed && (controller.desiredSize ?? 0) <= 0) stdout.pause();
         });
         stdout.on('error', () => undefined); // 'close' follows
         stdout.once('close', () => {
           reader.end();
-          controller.close();
+          if (!closed) controller.close();
+          closed = true;
         });
       },
       pull: () => void stdout.resume(),
+      // The SDK has let go; what still comes is read and dropped, so that the agent does not block on a full pipe.
+      cancel: () => {
+        closed = true;
+        stdout.resume();
+      },
     },
     { highWaterMark: 64 },
   );
@@ -168,7 +182,7 @@ export const connect = (wire: { stdin: Writable; stdout: Readable }, serves: Ser
   };
   const { files, terminals } = serves;
   const app = client({ name: 'countersign' })
-    .onNotification('session/update', whole, ({ params }) => serves.update(incoming.received(params)))
+    .onNotification(updateMethod, whole, ({ params }) => serves.update(incoming.received(params)))
     .onRequest('session/request_permission', whole, ({ params, signal }) => serve(() => serves.permission(incoming.received(params), signal)))
     .onNotification('*', () => undefined) // unknown ones stay in the tee
     .onRequest('*', ({ method }) => refuse(method));

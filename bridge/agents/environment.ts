@@ -38,7 +38,7 @@ const looksSecret = /key|token|secret|password|credential/i;
 export const agentEnvironment = (
   entry: CatalogueEntry,
   bridgeEnv: Readonly<Record<string, string | undefined>>,
-  options: { marker: string; interpreter: string | null; added: readonly { name: string; value: string }[] },
+  options: { marker: string; interpreter: string | null; cwd: string | null; added: readonly { name: string; value: string }[] },
 ): AgentEnvironment => {
   const allowed = [...commonEnv, ...entry.envAllow];
   const env: Record<string, string> = {};
@@ -49,6 +49,7 @@ export const agentEnvironment = (
   if (entry.id === 'opencode') env['OPENCODE_CONFIG_CONTENT'] = openCodeConfig(env['OPENCODE_CONFIG_CONTENT']);
   for (const { name, value } of options.added) env[name] = value;
   if (options.interpreter !== null) env['PATH'] = [dirname(options.interpreter), env['PATH'] ?? ''].filter((part) => part !== '').join(delimiter);
+  if (options.cwd !== null) env['PWD'] = options.cwd;
   env[markerName] = options.marker;
   return {
     env,

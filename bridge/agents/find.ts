@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs';
-import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { limits } from '#protocol/limits.ts';
 
 export interface Found {
@@ -15,6 +15,13 @@ export interface Found {
   readonly entry: string | null;
 }
 
+const isFile = (file: string): boolean => {
+  try {
+    return statSync(file).isFile();
+  } catch {
+    return false;
+  }
+};
 const isExecutable = (file: string): boolean => {
   try {
     accessSync(file, constants.X_OK);
@@ -80,7 +87,11 @@ export class Interpreters {
 export const resolveProgram = (file: string, args: readonly string[], nodeFor: () => string): Found => {
   const real = realpathSync(file);
   const flags = nodeFlags(shebang(real));
-  if (flags === null) return { argv: [real, ...args], entry: null };
+  if (flags === null) {
+    // `node script.js` given as a command: what runs is the script, so that is hashed too.
+    const script = basename(real) === 'node' && args[0] !== undefined && isAbsolute(args[0]) && isFile(args[0]) ? realpathSync(args[0]) : null;
+    return { argv: [real, ...args], entry: script };
+  }
   return { argv: [nodeFor(), ...flags, real, ...args], entry: real };
 };
 
