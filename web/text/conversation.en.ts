@@ -234,7 +234,7 @@ export const words = {
   composer: {
     label: 'Message',
     placeholder: (agent: string) => `Ask ${agent}, or / for commands, @ for files`,
-    placeholderQueue: 'Write the next message; it is sent when this turn ends',
+    placeholderQueue: 'Next message, sent when this turn ends',
     send: 'Send',
     queue: 'Queue',
     queueHint: 'Sent when the agent is done',

@@ -50,6 +50,15 @@ export class Follow {
     else this.scrolled(scroller.getScrollOffset());
   }
 
+  /** A card that came: as the end of the list, but never with its beginning out of view. */
+  bring(rows: readonly Row[], index: number): void {
+    this.scroller?.scrollToIndex(rows.length - 1, { align: 'end' });
+    requestAnimationFrame(() => {
+      const scroller = this.scroller;
+      if (scroller !== undefined && scroller.getItemOffset(index) < scroller.getScrollOffset()) scroller.scrollToIndex(index, { align: 'start' });
+    });
+  }
+
   get follows(): boolean {
     return this.atEnd;
   }
