@@ -8,13 +8,13 @@ import type { Actor } from '#protocol/actor.ts';
 import { closeCodes, errors, Refusal, type ErrorCode, type ErrorDetails } from '#protocol/errors.ts';
 import { request, socketProofText, wire, type Hello } from '#protocol/frames.ts';
 import { limits } from '#protocol/limits.ts';
-import { isMethod, methodNames, methods, type MethodName, type Params } from '#protocol/methods.ts';
-import { commonErrors } from '#protocol/methods/method.ts';
+import { isMethod, methods, type MethodName, type Params } from '#protocol/methods.ts';
 import { explain, z } from '#protocol/schema.ts';
 import type { Feed, Sink } from '../ledger/contract.ts';
 import { Bucket } from './bucket.ts';
 import type { Channel } from './channel.ts';
 import type { Dispatch } from './contract.ts';
+import { grantedTo, isAllowedCode, mayCall } from './grants.ts';
 import { Outbox } from './outbox.ts';
 import { examinePeer, type PeerDeps } from './peer.ts';
 import type { Attachment, Roster } from './roster.ts';
@@ -54,20 +54,6 @@ export interface AttachmentDeps {
   /** For tests; the limits otherwise. */
   readonly timing?: { readonly handshakeMs?: number; readonly slowDrainMs?: number; readonly pingIntervalMs?: number } | undefined;
 }
-
-const operate = 'bridge.operate';
-const everyCapability: readonly string[] = [...new Set(methodNames.map((name) => methods[name].capability))].sort();
-
-/** What this actor may call at all. An unproven control peer only reads. */
-const mayCall = (actor: Actor, name: MethodName): boolean => {
-  const { capability, mutates } = methods[name];
-  if (actor.kind === 'browser') return capability !== operate;
-  return actor.kind === 'local' || actor.operator || (!mutates && capability !== operate);
-};
-const grantedTo = (actor: Actor): string[] => everyCapability.filter((capability) => methodNames.some((name) => methods[name].capability === capability && mayCall(actor, name)));
-
-const isAllowedCode = (method: MethodName | undefined, code: ErrorCode): boolean =>
-  (commonErrors as readonly ErrorCode[]).includes(code) || (method !== undefined && (methods[method].errors as readonly ErrorCode[]).includes(code));
 
 const safeId = (json: unknown): number => {
   const id = typeof json === 'object' && json !== null && 'id' in json ? json.id : null;
