@@ -2,8 +2,11 @@
 import type { Actor } from '#protocol/actor.ts';
 import { limits } from '#protocol/limits.ts';
 import type { Tx } from '../ledger/contract.ts';
-import { startGate, type Gate } from '../gate/gate.ts';
+import { AssetsUnusable } from '../gate/assets.ts';
+import { startGate, type Gate, type GateDeps } from '../gate/gate.ts';
+import { PortTaken } from '../gate/holder.ts';
 import type { SessionNews } from '../gate/sessions.ts';
+import { CliError, exits } from './args.ts';
 import { assetsDirectory, type Parts } from './parts.ts';
 
 const portMeta = 'port';
@@ -16,6 +19,16 @@ const sealSession = (parts: Parts, tx: Tx, news: SessionNews): void => {
   }
   const detail = { what: 'revoked', why: news.why, sessions: [...news.sessionIds] };
   parts.seal.sign(tx, { kind: 'session', actor: null, detail, sentence: `${news.sessionIds.length} signed out (${news.why}).` });
+};
+
+/** What the operator can mend is said in one sentence. */
+const opened = async (deps: GateDeps): Promise<Gate> => {
+  try {
+    return await startGate(deps);
+  } catch (error) {
+    if (error instanceof AssetsUnusable || error instanceof PortTaken) throw new CliError(error.message, exits.failed, { cause: error });
+    throw error;
+  }
 };
 
 /** `port` null: the one used before, else the default. Any port named is remembered, but 0. */
@@ -36,7 +49,7 @@ export const openGate = async (parts: Parts, port: number | null): Promise<Gate>
     sessions: (actor: Actor) => ({ sessions: running().sessions(actor.kind === 'browser' ? actor.sessionId : undefined) }),
     revoke: async (sessionId) => ({ revoked: await running().revoke(sessionId) }),
   });
-  gate.current = await startGate({
+  gate.current = await opened({
     port: wanted,
     controlSocketPath: parts.directories.controlSocket,
     peersDirectory: parts.directories.peers,
