@@ -11,6 +11,7 @@ import { limits } from './limits.ts';
 import type { Answer, methods, MethodName, Params } from './methods.ts';
 import { Outbox } from './outbox.ts';
 import type { Platform, Probe, Signal, Timer } from './platform.ts';
+import { Pulse } from './pulse.ts';
 import { Subscription, type Cursor, type Link, type Update } from './subscription.ts';
 
 /** D-53. */
@@ -67,6 +68,7 @@ export class Client {
   readonly #platform: Platform;
   readonly #identity: Identity;
   readonly #outbox: Outbox;
+  readonly #pulse: Pulse;
   readonly #listeners = new Set<Listeners>();
   readonly #subscriptions = new Map<string, Subscription>();
   /** Conversations whose unsubscribe is on its way: the next subscribe waits for it. */
@@ -78,17 +80,16 @@ export class Client {
   #connection: Connection | null = null;
   #isReady = false;
   #isClosed = false;
-  #isVisible = false;
   #failures = 0;
   #readyAt = 0;
   #attempt = 0;
   #retry: Timer | null = null;
-  #beat: Timer | null = null;
 
   constructor(platform: Platform, identity: Identity) {
     this.#platform = platform;
     this.#identity = identity;
     this.#outbox = new Outbox(platform);
+    this.#pulse = new Pulse(platform);
   }
 
   get status(): Status {
@@ -176,15 +177,13 @@ export class Client {
 
   /** While visible the client beats, so that the bridge knows that someone looks (D-50). */
   setVisible(visible: boolean): void {
-    if (this.#isVisible === visible) return;
-    this.#isVisible = visible;
-    this.#scheduleBeat();
+    this.#pulse.setVisible(visible);
   }
 
   /** The page came to the front: a silent socket is found out and replaced at once, a waiting attempt is made now. */
   wake(): void {
     if (this.#isClosed || this.#status.state === 'incompatible') return;
-    if (this.#isReady) this.#ping(limits.handshakeMs, 'replaced');
+    if (this.#isReady) this.#pulse.ask(limits.handshakeMs, 'replaced');
     else if (this.#connection === null) this.#connect();
   }
 
@@ -248,7 +247,7 @@ export class Client {
     }
     this.#outbox.attach(connection, session);
     this.#settleLoading();
-    this.#scheduleBeat();
+    this.#pulse.attach(connection, session.heartbeatMs);
   }
 
   #settleLoading(): void {
@@ -272,7 +271,7 @@ export class Client {
   #ended(ending: Ending, attempt: number): void {
     this.#connection = null;
     this.#isReady = false;
-    this.#beat?.cancel();
+    this.#pulse.detach();
     this.#loading.clear();
     // Before the outbox: what it tells them then finds them idle.
     for (const subscription of this.#subscriptions.values()) subscription.stop();
@@ -338,30 +337,6 @@ export class Client {
     this.#retry?.cancel();
     this.#retry = this.#platform.timer(delayMs, () => this.#connect());
     this.#setStatus({ retryAt: this.#platform.now() + delayMs });
-  }
-
-  #scheduleBeat(): void {
-    this.#beat?.cancel();
-    this.#beat = null;
-    if (!this.#isVisible || !this.#isReady || this.#session === null) return;
-    this.#beat = this.#platform.timer(this.#session.heartbeatMs, () => {
-      this.#ping(limits.requestTimeoutMs, 'silent');
-      this.#scheduleBeat();
-    });
-  }
-
-  #ping(patienceMs: number, cause: 'replaced' | 'silent'): void {
-    const connection = this.#connection;
-    if (connection === null) return;
-    let isAnswered = false;
-    connection.request('connection.ping', {}, undefined, () => {
-      isAnswered = true;
-    });
-    const askedAt = this.#platform.now();
-    this.#platform.timer(patienceMs, () => {
-      // Anything heard since shows that the socket lives; the answer may be behind a long page.
-      if (!isAnswered && connection === this.#connection && connection.heardAt <= askedAt) connection.end(cause);
-    });
   }
 
   #leave(subscription: Subscription): void {

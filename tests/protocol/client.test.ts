@@ -185,6 +185,15 @@ describe('connection (D-03, D-10, D-53)', () => {
     expect([bridge.connections, client.status.state]).toEqual([2, 'live']);
   });
 
+  test('an answer within the tick of the clock is an answer', async () => {
+    const { clock, bridge, client } = scene((made) => ({ now: () => Math.floor(made.clock.now / 1000) * 1000 }));
+    client.start();
+    await clock.run(50);
+    client.wake();
+    await clock.run(2 * limits.handshakeMs);
+    expect([bridge.connections, client.status.state]).toEqual([1, 'live']);
+  });
+
   test('beats only while visible', async () => {
     const { clock, bridge, client } = await live();
     const pings = (): number => bridge.requests.filter(({ method }) => method === 'connection.ping').length;
