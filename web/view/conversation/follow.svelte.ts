@@ -18,6 +18,8 @@ export interface Scroller {
 
 const endPx = 32;
 const jumpPx = 300;
+/** A card is measured and drawn within this. */
+const bringMs = 700;
 
 export class Follow {
   scroller = $state.raw<Scroller | undefined>();
@@ -28,6 +30,7 @@ export class Follow {
   /** The end is kept in view. */
   private atEnd = true;
   private offset = 0;
+  private bringing: { readonly key: string; readonly untilMs: number } | null = null;
 
   scrolled(offset: number): void {
     const scroller = this.scroller;
@@ -46,17 +49,24 @@ export class Follow {
   settle(rows: readonly Row[], hold: boolean): void {
     const scroller = this.scroller;
     if (scroller === undefined || rows.length === 0) return;
-    if (this.atEnd && !hold) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
+    const card = this.bringing !== null && performance.now() < this.bringing.untilMs ? rows.findIndex((row) => row.key === this.bringing?.key) : -1;
+    if (card !== -1 && scroller.getItemOffset(card) < scroller.getScrollSize() - scroller.getViewportSize()) scroller.scrollToIndex(card, { align: 'start' });
+    else if (card !== -1) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
+    else if (this.atEnd && !hold) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
     else this.scrolled(scroller.getScrollOffset());
   }
 
-  /** A card that came: as the end of the list, but never with its beginning out of view. */
+  /** A card that came: as the end of the list, but never with its beginning out of view. Held to while it is measured. */
   bring(rows: readonly Row[], index: number): void {
-    this.scroller?.scrollToIndex(rows.length - 1, { align: 'end' });
-    requestAnimationFrame(() => {
-      const scroller = this.scroller;
-      if (scroller !== undefined && scroller.getItemOffset(index) < scroller.getScrollOffset()) scroller.scrollToIndex(index, { align: 'start' });
-    });
+    const key = rows[index]?.key;
+    if (key === undefined) return;
+    this.bringing = { key, untilMs: performance.now() + bringMs };
+    this.settle(rows, false);
+  }
+
+  /** The reader took hold of the list. */
+  release(): void {
+    this.bringing = null;
   }
 
   get follows(): boolean {
@@ -65,12 +75,14 @@ export class Follow {
 
   jump(rows: readonly Row[]): void {
     this.atEnd = true;
+    this.bringing = null;
     this.away = false;
     this.scroller?.scrollToIndex(rows.length - 1, { align: 'end' });
   }
 
   show(index: number, align: 'start' | 'center' | 'end' | 'nearest'): void {
     this.atEnd = false;
+    this.bringing = null;
     this.scroller?.scrollToIndex(index, { align });
   }
 }
