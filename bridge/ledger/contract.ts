@@ -153,7 +153,7 @@ export interface Reads {
   view(conversationId: string): string | null;
   processes(): { readonly pid: number; readonly startTime: string; readonly marker: string }[];
   /** Turns with a start and no end, for recovery. */
-  openTurns(): { readonly conversationId: string; readonly turnId: string; readonly startedAt: number }[];
+  openTurns(): { readonly conversationId: string; readonly turnId: string; readonly startedAt: number; readonly startedSeq: number }[];
   /** Conversations with a message still being written, for recovery. */
   openDrafts(): string[];
   /** Events with seq in (after, through], ascending; for small spans. */

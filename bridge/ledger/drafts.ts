@@ -27,6 +27,7 @@ export class Drafts {
   readonly #growing = new Map<string, Growing>();
   readonly #due: () => void;
   #timer: NodeJS.Timeout | null = null;
+  #isClosing = false;
 
   /** `due` is called when unsaved text has waited long enough; it must lead to `save` inside a transaction. */
   constructor(due: () => void) {
@@ -52,7 +53,7 @@ export class Drafts {
     if (former !== undefined && (former.messageId !== piece.messageId || former.role !== piece.role || former.part !== piece.part)) return false;
     const base = former ?? { ...piece, text: '', savedUnits: 0, unsavedSince: null, stored: false };
     this.#growing.set(conversationId, { ...base, text: base.text + piece.text, unsavedSince: base.unsavedSince ?? performance.now() });
-    this.#timer ??= setTimeout(() => this.#ring(), limits.draftMs);
+    if (!this.#isClosing) this.#timer ??= setTimeout(() => this.#ring(), limits.draftMs);
     return true;
   }
 
@@ -60,8 +61,7 @@ export class Drafts {
   save(sql: Statements): () => void {
     const saved = new Map<string, number>();
     for (const [conversationId, draft] of this.#growing) {
-      // Timers may fire a fraction early, hence the 1.
-      if (draft.unsavedSince === null || performance.now() - draft.unsavedSince < limits.draftMs - 1) continue;
+      if (draft.unsavedSince === null || (!this.#isClosing && !isDue(draft.unsavedSince))) continue;
       if (!draft.stored) {
         sql.run(
           'INSERT INTO draft (conversationId, messageId, turnId, role, part) VALUES (?, ?, ?, ?, ?)',
@@ -89,7 +89,9 @@ export class Drafts {
     this.#growing.delete(conversationId);
   }
 
+  /** No more timers; the next `save` writes everything. */
   close(): void {
+    this.#isClosing = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
   }
@@ -97,13 +99,15 @@ export class Drafts {
   #ring(): void {
     this.#timer = null;
     this.#due();
-    const waiting = [...this.#growing.values()].flatMap((draft) => draft.unsavedSince ?? []);
+    // Those due now are saved by the commit just asked for; the others ring again when they are.
+    const waiting = [...this.#growing.values()].flatMap((draft) => draft.unsavedSince ?? []).filter((since) => !isDue(since));
     if (waiting.length === 0) return;
-    const nextMs = Math.min(...waiting) + limits.draftMs - performance.now();
-    // Those due now are saved by the flush just asked for; the next ring looks again.
-    this.#timer = setTimeout(() => this.#ring(), nextMs > 1 ? nextMs : limits.draftMs);
+    this.#timer = setTimeout(() => this.#ring(), Math.min(...waiting) + limits.draftMs - performance.now());
   }
 }
+
+/** Timers may fire a fraction early, hence the 1. */
+const isDue = (since: number): boolean => performance.now() - since >= limits.draftMs - 1;
 
 export const draftFrame = (piece: Piece): Draft => ({
   messageId: piece.messageId,

@@ -42,16 +42,18 @@ export class LedgerFeed implements Feed {
   readonly #lineage: string;
   readonly #drafts: Drafts;
   readonly #settle: () => void;
+  readonly #isReadOnly: () => boolean;
   readonly #sinks = new Map<string, Sink>();
   readonly #channels = new Map<string, Channel>();
   readonly #generations = new Map<string, number>();
 
   /** `settle` runs the works queued so far, so that a draft whose end is already queued is really ended. */
-  constructor(parts: { sql: Statements; lineage: string; drafts: Drafts; settle: () => void }) {
+  constructor(parts: { sql: Statements; lineage: string; drafts: Drafts; settle: () => void; isReadOnly: () => boolean }) {
     this.#sql = parts.sql;
     this.#lineage = parts.lineage;
     this.#drafts = parts.drafts;
     this.#settle = parts.settle;
+    this.#isReadOnly = parts.isReadOnly;
   }
 
   attach(sink: Sink): void {
@@ -101,6 +103,8 @@ export class LedgerFeed implements Feed {
   text(conversationId: string, piece: Piece): void {
     if (!this.#drafts.grow(conversationId, piece)) {
       this.#settle();
+      // Nothing can be stored any more; what the agent still says is shown, one message at a time.
+      if (this.#isReadOnly()) this.#forget(conversationId);
       if (!this.#drafts.grow(conversationId, piece)) throw new Error('a streaming message must be ended before another begins');
     }
     const channel = this.#channel(conversationId);
@@ -132,6 +136,11 @@ export class LedgerFeed implements Feed {
     if (channel === undefined || channel.subscribers.size === 0) return;
     const sub = JSON.stringify(conversationId);
     this.#deliver(conversationId, channel, encoded(`{"kind":"event","sub":${sub},"seq":${seq},"event":${body}}`));
+  }
+
+  #forget(conversationId: string): void {
+    this.#drafts.drop(conversationId);
+    this.draftEnded(conversationId);
   }
 
   /** The draft became an event, which covers what was not sent yet. */

@@ -13,6 +13,7 @@ import { LedgerFeed } from './feed.ts';
 import { ledgerPath, openReader, openWriter } from './file.ts';
 import { Questions } from './questions.ts';
 import { makeReads } from './reads.ts';
+import { metaNames } from './schema.ts';
 import { Statements } from './statements.ts';
 import { Sweep } from './sweep.ts';
 import { bridgeStream, makeTx } from './tx.ts';
@@ -32,9 +33,6 @@ export interface LedgerOptions {
   readonly log?: (message: string, error: unknown) => void;
 }
 
-/** Names in `meta` that are the ledger's own. */
-const ids = { bridgeId: 'ledger.bridgeId', lineage: 'ledger.lineage', clean: 'ledger.clean' } as const;
-
 /** @throws Refusal storage_refused: newer, foreign or damaged; the file is left as it was */
 export const openLedger = (options: LedgerOptions): Ledger => {
   const path = ledgerPath(options.directory);
@@ -43,7 +41,7 @@ export const openLedger = (options: LedgerOptions): Ledger => {
   const reads = makeReads(sql);
   const now = options.now ?? Date.now;
   const log = options.log ?? (() => undefined);
-  const uncleanStop = !fresh && reads.meta(ids.clean) === '0';
+  const uncleanStop = !fresh && reads.meta(metaNames.clean) === '0';
   const { bridgeId, lineage } = firstWrites(sql, reads, now);
   if (uncleanStop) sweepBlobs(options.blobs, sql);
 
@@ -55,7 +53,7 @@ export const openLedger = (options: LedgerOptions): Ledger => {
     failed: (error) => log('The storage failed; the bridge is read-only from here on.', error),
     effectFailed: (error) => log('A commit stands, but what follows it failed.', error),
   });
-  const feed = new LedgerFeed({ sql, lineage, drafts, settle: () => commits.settle() });
+  const feed = new LedgerFeed({ sql, lineage, drafts, settle: () => commits.settle(), isReadOnly: () => commits.readOnly });
   const random = options.random ?? randomBytes;
   const sweep = new Sweep(sql, commits, (error) => log('A deleted conversation could not be cleared away.', error));
   const transcriptBytes = options.transcriptBytes ?? limits.transcriptBytes;
@@ -67,12 +65,13 @@ export const openLedger = (options: LedgerOptions): Ledger => {
 
   const close = async (): Promise<void> => {
     sweep.stop();
-    commits.settle();
     drafts.close();
+    commits.saveDrafts();
+    commits.settle();
     feed.close();
     await questions.close();
     if (!commits.readOnly) {
-      sql.run('INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)', ids.clean, '1');
+      sql.run('INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)', metaNames.clean, '1');
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     }
     db.close();
@@ -111,9 +110,10 @@ const firstWrites = (sql: Statements, reads: Reads, now: () => number): { bridge
     return value;
   };
   sql.run('INSERT OR IGNORE INTO stream (stream, updatedAt) VALUES (?, ?)', bridgeStream, now());
-  const bridgeId = reads.meta(ids.bridgeId) ?? put(ids.bridgeId, randomUUID());
-  const lineage = reads.meta(ids.lineage) ?? put(ids.lineage, randomUUID());
-  put(ids.clean, '0');
+  const bridgeId = reads.meta(metaNames.bridgeId) ?? put(metaNames.bridgeId, randomUUID());
+  const lineage = reads.meta(metaNames.lineage) ?? put(metaNames.lineage, randomUUID());
+  put(metaNames.clean, '0');
+  put(metaNames.openedAt, String(now()));
   return { bridgeId, lineage };
 };
 

@@ -111,7 +111,7 @@ export const makeReads = (sql: Statements): Reads => {
     agents: () => sql.all('SELECT agentId, spec FROM agent ORDER BY agentId'),
     view: (conversationId) => sql.get<{ state: string }>('SELECT state FROM view WHERE conversationId = ?', conversationId)?.state ?? null,
     processes: () => sql.all('SELECT pid, startTime, marker FROM process ORDER BY marker'),
-    openTurns: () => sql.all('SELECT conversationId, turnId, startedAt FROM turn ORDER BY startedAt'),
+    openTurns: () => sql.all('SELECT conversationId, turnId, startedAt, startedSeq FROM turn ORDER BY startedAt'),
     openDrafts: () => sql.all<{ conversationId: string }>('SELECT conversationId FROM draft').map((row) => row.conversationId),
     events: (conversationId, after, through) =>
       sql

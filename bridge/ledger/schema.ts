@@ -5,6 +5,18 @@
  */
 import type { DatabaseSync } from 'node:sqlite';
 
+/** Names in `meta` that are the ledger's own. */
+export const metaNames = {
+  bridgeId: 'ledger.bridgeId',
+  lineage: 'ledger.lineage',
+  /** '1' after an orderly end only. */
+  clean: 'ledger.clean',
+  /** When this start opened the log: what is older was written by an earlier one. */
+  openedAt: 'ledger.openedAt',
+  /** Words of deleted conversations may still stand in the search index. */
+  merging: 'ledger.merging',
+} as const;
+
 /** Marks a file as ours (`PRAGMA application_id`): "Csgn". */
 export const applicationId = 0x4373676e;
 
@@ -60,7 +72,7 @@ CREATE TRIGGER eventGapless BEFORE INSERT ON event
 WHEN NEW.seq <> 1 + coalesce((SELECT max(seq) FROM event WHERE stream = NEW.stream), 0)
 BEGIN SELECT RAISE(ABORT, 'the log has no gaps'); END;
 
-CREATE TABLE turn (turnId TEXT PRIMARY KEY, conversationId TEXT NOT NULL REFERENCES stream (stream) ON DELETE CASCADE, startedAt INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE turn (turnId TEXT PRIMARY KEY, conversationId TEXT NOT NULL REFERENCES stream (stream) ON DELETE CASCADE, startedAt INTEGER NOT NULL, startedSeq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 CREATE INDEX turnConversation ON turn (conversationId);
 
 CREATE TABLE draft (

@@ -5,10 +5,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { limits } from '#protocol/limits.ts';
 import type { Commits } from './commits.ts';
+import { metaNames } from './schema.ts';
 import type { Statements } from './statements.ts';
 
-/** In `meta` while words of deleted conversations may still stand in the search index. */
-const merging = 'ledger.merging';
+const { merging } = metaNames;
 
 export class Sweep {
   readonly #sql: Statements;

@@ -134,7 +134,7 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     if (isSearched(type)) {
       run('INSERT INTO search (rowid, words) SELECT place, words FROM searchable WHERE place = (SELECT place FROM event WHERE stream = ? AND seq = ?)', conversationId, seq);
     }
-    if (type === 'turn.started' && turnId !== undefined) put('INSERT', 'turn', { turnId, conversationId, startedAt: at });
+    if (type === 'turn.started' && turnId !== undefined) put('INSERT', 'turn', { turnId, conversationId, startedAt: at, startedSeq: seq });
     if (type === 'turn.ended' && turnId !== undefined) run('DELETE FROM turn WHERE turnId = ?', turnId);
   };
 

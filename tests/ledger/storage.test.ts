@@ -5,6 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, statSync, 
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { EventData } from '#protocol/events.ts';
 import { acquireLock } from '../../bridge/ledger/lock.ts';
 import { leasePath, stateDirectories } from '../../bridge/ledger/paths.ts';
 import { recoverTranscripts } from '../../bridge/ledger/recover.ts';
@@ -58,7 +59,21 @@ describe('kill -9 (T81)', () => {
     const ledger = openIn(directory.path);
     expect(ledger.uncleanStop).toBe(false);
     await ledger.close();
-  });
+  }, 60_000);
+});
+
+const writeRequest = (approvalId: string): EventData<'approval.requested'> => ({
+  approvalId,
+  kind: 'file.write',
+  digest: 'a'.repeat(64),
+  actionBytes: 1,
+  facts: { headline: 'Write', paths: [{ path: 'src/a.ts', place: 'inside' }], diffs: [], risks: [], uninspectable: false, payloadBytes: 1 },
+  words: {},
+  options: [],
+  rule: null,
+  enforcement: 'mediated',
+  containment: 'best_effort',
+  expiresAt: 1,
 });
 
 describe('recovery (L-23)', () => {
@@ -74,7 +89,11 @@ describe('recovery (L-23)', () => {
     });
     clock = 5_000;
     first.feed.text('one', { turnId, messageId: 'm', role: 'thought', part: 2, text: 'half a sen' });
-    await new Promise((resolve) => setTimeout(resolve, 400));
+    const approvalId = randomUUID();
+    await first.commit((tx) => {
+      tx.append('one', { type: 'approval.requested', turnId, data: writeRequest(approvalId) });
+      tx.append('one', { type: 'receipt', turnId, data: { receiptId: randomUUID(), receiptSeq: 1, kind: 'outcome', approvalId, outcome: 'ok' } });
+    });
     await first.close();
 
     clock = 900_000;
@@ -84,9 +103,9 @@ describe('recovery (L-23)', () => {
       recoverTranscripts(tx, { settle: (row) => (row.key === 'inside' ? { state: 'failed', result: '"cancelled"' } : null) }),
     );
     expect(done).toEqual({ messages: 1, turns: 1, operations: 2 });
-    const [, said, ended] = second.read.events('one', 0, 9);
+    const [, , , said, ended] = second.read.events('one', 0, 9);
     expect(said).toMatchObject({ turnId, data: { text: 'half a sen', interrupted: true, part: 2, role: 'thought' } });
-    expect(ended).toMatchObject({ type: 'turn.ended', turnId, data: { stopReason: 'interrupted', changedPaths: [] } });
+    expect(ended).toMatchObject({ type: 'turn.ended', turnId, data: { stopReason: 'interrupted', durationMs: 4_000, changedPaths: ['src/a.ts'] } });
     expect(second.read.openTurns()).toEqual([]);
     expect(second.read.openDrafts()).toEqual([]);
     expect(second.read.conversation('one')?.lastStop).toBe('interrupted');
@@ -173,7 +192,8 @@ describe('a storage that fails (L-24, T84)', () => {
     await expect(ledger.commit((tx) => tx.setMeta('a', 'b'))).rejects.toMatchObject({ code: 'read_only' });
     await expect(ledger.blobs.put('one', new Uint8Array(3), { mime: 'text/plain' })).rejects.toMatchObject({ code: 'read_only' });
     ledger.feed.text('one', { turnId: null, messageId: 'm', role: 'agent', part: 0, text: 'still shown' });
-    expect(ledger.feed.draft('one')?.text).toBe('still shown');
+    ledger.feed.text('one', { turnId: null, messageId: 'next', role: 'agent', part: 0, text: 'so is this' });
+    expect(ledger.feed.draft('one')?.text).toBe('so is this');
     await ledger.close();
 
     const again = openIn(directory.path);
