@@ -56,11 +56,15 @@ export interface Control {
   close(): void;
 }
 
-const holdPeerFile = (directories: Directories, held: number[]): NonNullable<Platform['peer']> => {
+interface PeerFile {
+  readonly path: string;
+  readonly fd: number;
+}
+
+const holdPeerFile = (directories: Directories, held: PeerFile[]): NonNullable<Platform['peer']> => {
   return async (nonce) => {
     const path = join(directories.peers, nonce);
-    held.push(openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW, 0o600));
-    process.once('exit', () => rmSync(path, { force: true }));
+    held.push({ path, fd: openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW, 0o600) });
     return { pid: process.pid };
   };
 };
@@ -84,12 +88,15 @@ export const whenLive = (client: Client): Promise<void> =>
 
 /** A live connection, or a CliError with exit code 3 that says what to do. */
 export const connectControl = async (directories: Directories): Promise<Control> => {
-  const held: number[] = [];
+  const held: PeerFile[] = [];
   const platform = nodePlatform(() => lineChannel(directories.controlSocket), holdPeerFile(directories, held));
   const client = createClient(platform, { kind: 'cli', version, instanceId: randomUUID() });
   const close = (): void => {
     client.close();
-    for (const fd of held) closeSync(fd);
+    for (const { path, fd } of held) {
+      closeSync(fd);
+      rmSync(path, { force: true }); // the bridge removes it too, once it has looked
+    }
   };
   try {
     await whenLive(client);
