@@ -6,6 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import { Socket } from 'node:net';
+import { closeInherited } from './descriptors.ts';
 import { markerName } from './procfs.ts';
 import { killTree, signal } from './tree.ts';
 
@@ -13,6 +14,7 @@ const [command, ...args] = process.argv.slice(2);
 const marker = process.env[markerName];
 if (command === undefined || marker === undefined) process.exit(2);
 
+closeInherited([3]);
 // A TERM for the group or a closing terminal must not take the one who cleans up.
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => undefined);
 

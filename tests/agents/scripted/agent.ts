@@ -34,7 +34,7 @@
  *   [[garbage N]] [[huge BYTES]] [[binary]]   lines that are not ACP
  *   [[grandchild TOKEN]]              forks one that ignores SIGTERM in a session of its own (case 74); TOKEN is its last argument
  *   [[escape TOKEN]]                  forks one that also cleaned its environment
- *   [[env]] [[ls PATH]]               what it can see, as JSON
+ *   [[env]] [[ls PATH]] [[params]]    what it can see, and what session/new, load or resume was called with, as JSON
  *   [[ignore-cancel]] [[close-stdin]] [[exit CODE]] [[kill SIGNAL]] [[stderr TEXT]]
  *   [[late MS TEXT]]                  an update that long after the prompt's result
  * and how the turn ends, default end_turn:
@@ -187,6 +187,7 @@ const directives: Record<string, (turn: Turn, rest: string, words: string[]) => 
   grandchild: (_turn, rest) => forkStubborn(rest, undefined),
   escape: (_turn, rest) => forkStubborn(rest, { PATH: process.env['PATH'] }),
   env: (turn) => say(turn.sessionId, JSON.stringify(process.env)),
+  params: (turn) => say(turn.sessionId, JSON.stringify(openedWith)),
   ls: (turn, rest) => say(turn.sessionId, JSON.stringify(readdirSync(rest))),
   'ignore-cancel': (turn) => {
     turn.ignoreCancel = true;
@@ -254,6 +255,7 @@ const takeTurn = async (turn: Turn, prompt: string): Promise<End> => {
 };
 
 let sessions = 0;
+let openedWith: Json = {};
 let signedIn = false;
 let turn: Turn | null = null;
 const sessionState = (): Json => ({
@@ -316,6 +318,7 @@ const methods: Record<string, (params: Json, id: unknown) => Promise<unknown>> =
 const serve = async (message: Json): Promise<void> => {
   const { id, method, params } = message as { id?: unknown; method: string; params?: Json };
   if (method === script.exitOn) process.exit(1);
+  if (/^session\/(?:new|load|resume)$/.test(method)) openedWith = params ?? {};
   if (method === 'session/cancel') return turn?.cancel.abort();
   const handler = methods[method];
   if (id === undefined) return;
