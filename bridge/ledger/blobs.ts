@@ -4,8 +4,8 @@
  * Used by tx.ts (texts moved out of events) and ledger.ts (uploads).
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, unlinkSync, writeSync } from 'node:fs';
-import { open, unlink } from 'node:fs/promises';
+import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, unlinkSync, writeSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobRef } from '#protocol/events.ts';
 import { Refusal } from '#protocol/errors.ts';
@@ -14,6 +14,12 @@ import { limits } from '#protocol/limits.ts';
 import type { Statements } from './statements.ts';
 
 export const blobPath = (directory: string, sha256: string): string => join(directory, sha256);
+/** A blob file could not be written: the storage fails, whatever the reason. */
+export class StorageFailure extends Error {}
+const failing = (error: unknown): never => {
+  throw new StorageFailure('a blob could not be written', { cause: error });
+};
+
 const temporary = (directory: string): string => join(directory, `.${randomBytes(12).toString('hex')}.tmp`);
 
 const syncDirectory = (directory: string): void => {
@@ -31,43 +37,49 @@ const place = (directory: string, from: string, sha256: string): void => {
   syncDirectory(directory);
 };
 
-/** Writes a blob at once, inside a transaction. */
+/** Writes a blob at once, inside a transaction. @throws StorageFailure */
 export const writeBlob = (directory: string, sha256: string, bytes: Uint8Array): void => {
   if (existsSync(blobPath(directory, sha256))) return;
   const path = temporary(directory);
+  try {
+    writeDurably(path, bytes);
+    place(directory, path, sha256);
+  } catch (error) {
+    rmSync(path, { force: true });
+    failing(error);
+  }
+};
+
+const writeDurably = (path: string, bytes: Uint8Array): void => {
   const handle = openSync(path, 'wx', 0o600);
   try {
     for (let done = 0; done < bytes.length; ) done += writeSync(handle, bytes, done);
     fsyncSync(handle);
-  } catch (error) {
-    unlinkSync(path);
-    throw error;
   } finally {
     closeSync(handle);
   }
-  place(directory, path, sha256);
 };
 
-/** Writes an upload beside its place without holding the event loop. `settle` runs inside the owning transaction. */
+/** Writes an upload beside its place without holding the event loop. `settle` runs inside the owning transaction. @throws StorageFailure */
 export const stageBlob = async (directory: string, bytes: Uint8Array): Promise<{ sha256: string; settle(): void; discard(): Promise<void> }> => {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const path = temporary(directory);
-  const handle = await open(path, 'wx', 0o600);
   try {
-    await handle.writeFile(bytes);
-    await handle.sync();
+    await writeFile(path, bytes, { flag: 'wx', mode: 0o600, flush: true });
   } catch (error) {
-    await unlink(path);
-    throw error;
-  } finally {
-    await handle.close();
+    await rm(path, { force: true });
+    return failing(error);
   }
   return {
     sha256,
-    settle: () => place(directory, path, sha256),
-    discard: async () => {
-      if (existsSync(path)) await unlink(path);
+    settle: () => {
+      try {
+        place(directory, path, sha256);
+      } catch (error) {
+        failing(error);
+      }
     },
+    discard: () => rm(path, { force: true }),
   };
 };
 

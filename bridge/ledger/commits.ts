@@ -6,6 +6,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
+import { StorageFailure } from './blobs.ts';
 import type { Tx } from './contract.ts';
 import type { Work } from './tx.ts';
 
@@ -29,13 +30,10 @@ export interface CommitHooks {
 
 /** SQLite: READONLY, IOERR, CORRUPT, FULL, CANTOPEN, NOTADB. */
 const storageErrors = new Set([8, 10, 11, 13, 14, 26]);
-/** Of the blob directory, the only files a work touches. */
-const storageCodes = new Set(['ENOSPC', 'EIO', 'EROFS', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOENT', 'EACCES', 'EPERM']);
 const isStorageFailure = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false;
-  const { errcode, code } = error as { errcode?: unknown; code?: unknown };
-  if (typeof errcode === 'number') return storageErrors.has(errcode & 0xff);
-  return typeof code === 'string' && storageCodes.has(code);
+  if (error instanceof StorageFailure) return true;
+  const errcode = error instanceof Error && 'errcode' in error ? error.errcode : null;
+  return typeof errcode === 'number' && storageErrors.has(errcode & 0xff);
 };
 
 export class Commits {
@@ -107,6 +105,12 @@ export class Commits {
     this.#readOnly = true;
     this.#hooks.failed(error);
     for (const pending of this.#queue.splice(0)) pending.reject(new Refusal('read_only', { cause: error }));
+  }
+
+  /** The ledger closes: nothing more is taken. */
+  end(): void {
+    this.settle();
+    this.#readOnly = true;
   }
 
   #schedule(): void {

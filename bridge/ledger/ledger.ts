@@ -45,12 +45,16 @@ export const openLedger = (options: LedgerOptions): Ledger => {
   const { bridgeId, lineage } = firstWrites(sql, reads, now);
   if (uncleanStop) sweepBlobs(options.blobs, sql);
 
+  let hasFailed = false;
   const drafts = new Drafts(() => commits.saveDrafts());
   drafts.load(sql);
   const commits: Commits = new Commits(db, {
     begun: () => drafts.save(sql),
     rolledBack: (work) => removeUnowned(options.blobs, sql, work.written),
-    failed: (error) => log('The storage failed; the bridge is read-only from here on.', error),
+    failed: (error) => {
+      hasFailed = true;
+      log('The storage failed; the bridge is read-only from here on.', error);
+    },
     effectFailed: (error) => log('A commit stands, but what follows it failed.', error),
   });
   const feed = new LedgerFeed({ sql, lineage, drafts, settle: () => commits.settle(), isReadOnly: () => commits.readOnly });
@@ -67,10 +71,10 @@ export const openLedger = (options: LedgerOptions): Ledger => {
     sweep.stop();
     drafts.close();
     commits.saveDrafts();
-    commits.settle();
+    commits.end();
     feed.close();
     await questions.close();
-    if (!commits.readOnly) {
+    if (!hasFailed) {
       sql.run('INSERT OR REPLACE INTO meta (name, value) VALUES (?, ?)', metaNames.clean, '1');
       db.exec('PRAGMA wal_checkpoint(TRUNCATE)');
     }

@@ -203,6 +203,17 @@ describe('a storage that fails (L-24, T84)', () => {
     await again.close();
   });
 
+  it('goes on when a work of a room fails for reasons of its own, also with a file', async () => {
+    const ledger = openIn(directory.path);
+    await expect(ledger.commit(() => readFileSync(at('missing')))).rejects.toMatchObject({ code: 'ENOENT' });
+    expect(ledger.readOnly).toBe(false);
+    await ledger.close();
+    await expect(ledger.commit((tx) => tx.setMeta('a', 'b'))).rejects.toMatchObject({ code: 'read_only' });
+    const again = openIn(directory.path);
+    expect(again.uncleanStop).toBe(false);
+    await again.close();
+  });
+
   it('turns read-only when a blob cannot be written', async () => {
     const options = optionsIn(directory.path);
     const ledger = openIn(directory.path, { blobs: at('nowhere') });
