@@ -10,8 +10,19 @@ import { cookieName } from './judge.ts';
 
 /** What becomes of sessions, for the receipt in the same transaction. */
 export type SessionNews =
-  | { readonly what: 'created'; readonly sessionId: string; readonly keyId: string; readonly client: string; readonly at: number }
-  | { readonly what: 'revoked'; readonly sessionIds: readonly string[]; readonly why: 'logout' | 'operator' | 'port_taken' | 'rotated' | 'replaced'; readonly at: number };
+  | {
+      readonly what: 'created';
+      readonly sessionId: string;
+      readonly keyId: string;
+      readonly client: string;
+      readonly at: number;
+    }
+  | {
+      readonly what: 'revoked';
+      readonly sessionIds: readonly string[];
+      readonly why: 'logout' | 'operator' | 'port_taken' | 'rotated' | 'replaced';
+      readonly at: number;
+    };
 
 export interface SessionLedger {
   readonly read: {
@@ -26,7 +37,8 @@ export interface SessionsDeps {
   readonly now: () => number;
   readonly onSession: (tx: Tx, news: SessionNews) => void;
 }
-export type Found = { readonly state: 'live'; readonly row: SessionRow } | { readonly state: 'unknown' | 'expired' | 'revoked' };
+export type Found =
+  { readonly state: 'live'; readonly row: SessionRow } | { readonly state: 'unknown' | 'expired' | 'revoked' };
 
 const sha256 = (value: string | Uint8Array): string => createHash('sha256').update(value).digest('hex');
 const segmentName = 'segment';
@@ -88,7 +100,9 @@ export class Sessions {
 
   /** Whether it still is; asked again while a socket stays open. */
   isLive(sessionId: string): boolean {
-    return this.#deps.ledger.read.sessions().some((row) => row.sessionId === sessionId && this.#stateOf(row) === 'live');
+    return this.#deps.ledger.read
+      .sessions()
+      .some((row) => row.sessionId === sessionId && this.#stateOf(row) === 'live');
   }
 
   #stateOf(row: SessionRow): 'live' | 'unknown' | 'expired' | 'revoked' {
@@ -110,7 +124,8 @@ export class Sessions {
   async mint(publicKeySpki: Uint8Array, client: string): Promise<{ row: SessionRow; cookie: string }> {
     const cookie = randomBytes(limits.cookieBytes).toString('base64url');
     const at = this.#deps.now();
-    const keyId = sha256(publicKeySpki);
+    // The form every receipt names keys in; the page and the verifier compute the same.
+    const keyId = `SHA256:${createHash('sha256').update(publicKeySpki).digest('base64url')}`;
     const row: SessionRow = {
       sessionId: randomUUID(),
       cookieSha256: sha256(cookie),
@@ -124,7 +139,10 @@ export class Sessions {
       revoked: false,
     };
     await this.#deps.ledger.commit((tx) => {
-      const live = tx.sessions().filter((one) => !one.revoked).sort((a, b) => b.seenAt - a.seenAt);
+      const live = tx
+        .sessions()
+        .filter((one) => !one.revoked)
+        .sort((a, b) => b.seenAt - a.seenAt);
       const ended = live.slice(limits.sessions - 1).map((one) => one.sessionId);
       for (const sessionId of ended) tx.revokeSessions(sessionId);
       if (ended.length > 0) this.#deps.onSession(tx, { what: 'revoked', sessionIds: ended, why: 'replaced', at });
@@ -150,7 +168,11 @@ export class Sessions {
     return ended;
   }
 
-  #revokeIn(tx: Tx, sessionId: string | null, why: 'logout' | 'operator' | 'port_taken' | 'rotated'): readonly string[] {
+  #revokeIn(
+    tx: Tx,
+    sessionId: string | null,
+    why: 'logout' | 'operator' | 'port_taken' | 'rotated',
+  ): readonly string[] {
     const rows = tx.sessions().filter((row) => !row.revoked && (sessionId === null || row.sessionId === sessionId));
     const sessionIds = rows.map((row) => row.sessionId);
     if (sessionIds.length === 0) return sessionIds;
@@ -165,7 +187,14 @@ export class Sessions {
       .filter((row) => this.#stateOf(row) === 'live')
       .sort((a, b) => b.seenAt - a.seenAt)
       .slice(0, limits.sessions)
-      .map(({ sessionId, client, createdAt, seenAt, expiresAt }) => ({ sessionId, client, createdAt, seenAt, expiresAt, current: sessionId === current }));
+      .map(({ sessionId, client, createdAt, seenAt, expiresAt }) => ({
+        sessionId,
+        client,
+        createdAt,
+        seenAt,
+        expiresAt,
+        current: sessionId === current,
+      }));
   }
 
   setCookie(value: string): string {
