@@ -1,6 +1,8 @@
 /** What calls the operator back: the app badge, the title, and a notification while the page is hidden (U-20). */
 import { text } from '#lib/text/en.ts';
 import { visible } from '#lib/text/format.ts';
+import type { ApprovalView } from '#protocol/methods/approval.ts';
+import { untrack } from 'svelte';
 import type { App } from './app.svelte.ts';
 
 export class Attention {
@@ -15,6 +17,10 @@ export class Attention {
   /** Run as an effect: touches only the outside. */
   show(): void {
     const waiting = this.#app.approvals.items;
+    untrack(() => this.#tell(waiting));
+  }
+
+  #tell(waiting: readonly ApprovalView[]): void {
     this.#badge(waiting.length);
     if (waiting.length > this.#before) this.#app.toasts.announce(text.approvals.announce(waiting.length));
     this.#before = waiting.length;
