@@ -169,7 +169,7 @@ export const createCommands = (
       const conversation = conversations.get(conversationId);
       const subscription = ledger.feed.subscribe(conversationId, sink, after);
       queueMicrotask(() => conversation.showAgain());
-      return { sub: conversationId, summary: conversation.summary(), ...subscription };
+      return { sub: conversationId, summary: conversations.summary(conversationId), ...subscription };
     },
     'conversation.unsubscribe': ({ params, sink }) => {
       if (!ledger.feed.unsubscribe(params.conversationId, sink.attachmentId)) throw new Refusal('unknown_subscription');

@@ -52,7 +52,7 @@ export class Conversation {
       uuid: rooms.uuid,
       log: rooms.log,
       turnId,
-      heard: () => this.#heard(),
+      heard: (said) => this.#heard(said),
       changeHeader: (tx, change) => this.#header.change(tx, change),
       withTerminals: (content) => this.#effects.withTerminals(content),
       settled: (approvalId, outcome, startedAt, call) =>
@@ -73,7 +73,8 @@ export class Conversation {
       turnId,
       process: () => this.#seat.process,
       wrote: (path) => void this.#turn?.changedPaths.add(path),
-      passOn: (note, headline) => void this.#passOn(note, headline),
+      passOn: (note, headline) => this.#unattended(this.#passOn(note, headline)),
+      isStopping: () => this.#turn?.cancelled === true || this.#turn?.ending === true,
       stateChanged,
     });
     this.#seat = new AgentSeat({
@@ -138,9 +139,9 @@ export class Conversation {
     if (this.#status !== 'idle') this.#show(this.#status);
   }
 
-  #heard(): void {
+  #heard(said: boolean): void {
     if (this.#turn === null) return;
-    this.#turn.said = true;
+    if (said) this.#turn.said = true;
     if (this.#status === 'quiet') this.#show('working');
     this.#watchQuiet();
   }
@@ -152,6 +153,11 @@ export class Conversation {
       if (this.#turn !== null && this.#status === 'working' && !waits) this.#show('quiet');
     }, limits.quietMs);
     this.#quiet.unref();
+  }
+
+  /** Work nobody waits for: a failure of it is a line in the log, never the end of the bridge (case 76). */
+  #unattended(work: Promise<unknown>): void {
+    work.catch((error: unknown) => this.#rooms.log({ event: 'failed', conversation: this.id, error: String(error) }));
   }
 
   // Prompts and turns
@@ -205,7 +211,7 @@ export class Conversation {
         store(tx, { turnId: turn.turnId, seq });
         return { turnId: turn.turnId, seq };
       });
-      void this.#run(turn, content);
+      this.#unattended(this.#run(turn, content));
       return answer;
     } catch (error) {
       this.#turn = null;
@@ -276,24 +282,31 @@ export class Conversation {
     if (turn.ending) return;
     turn.ending = true;
     if (this.#quiet !== null) clearTimeout(this.#quiet);
-    const reason: StopReason = turn.cancelled && stopReason !== 'interrupted' ? 'cancelled' : stopReason;
-    const broken = reason === 'interrupted' || reason === 'failed';
-    await this.#effects.terminals.killAll();
-    await this.#rooms.desk.withdraw({ conversationId: this.id }, 'turn_ended');
-    await this.#intake.enqueue(async () => {
-      const cancelled = reason === 'cancelled';
-      const end = { turnId: turn.turnId, cancelled, interrupted: broken || cancelled };
-      const open = await this.#rooms.ledger.commit((tx) => this.#intake.finish(tx, end));
+    const reason: StopReason = turn.cancelled ? 'cancelled' : stopReason;
+    try {
+      await this.#effects.terminals.killAll();
+      await this.#rooms.desk.withdraw({ conversationId: this.id }, 'turn_ended');
+      await this.#closeWhatIsOpen(turn, reason);
+      await this.#outcomes.settle();
+      this.#rooms.desk.standing(this.id, null);
+      await this.#rooms.ledger.commit((tx) => this.#storeEnd(tx, turn, reason, sentence));
+    } finally {
+      // Also when nothing can be stored any more: no turn may read as working without one.
+      this.#turn = null;
+      this.#show('idle');
+    }
+    await this.#next();
+  }
+
+  #closeWhatIsOpen(turn: Turn, reason: StopReason): Promise<void> {
+    const cancelled = reason === 'cancelled';
+    const interrupted = cancelled || reason === 'interrupted' || reason === 'failed';
+    return this.#intake.enqueue(async () => {
+      const open = await this.#rooms.ledger.commit((tx) => this.#intake.finish(tx, { turnId: turn.turnId, cancelled, interrupted }));
       for (const { approvalId, outcome, startedAt } of open) {
         void this.#outcomes.record(approvalId, outcome, { startedAt, endedAt: this.#rooms.now() });
       }
     });
-    await this.#outcomes.settle();
-    this.#rooms.desk.standing(this.id, null);
-    await this.#rooms.ledger.commit((tx) => this.#storeEnd(tx, turn, reason, sentence));
-    this.#turn = null;
-    this.#show('idle');
-    await this.#next();
   }
 
   #storeEnd(tx: Tx, turn: Turn, stopReason: StopReason, sentence: string | undefined): void {

@@ -42,6 +42,8 @@ export interface EffectsHost {
   /** A note given with a denial the protocol has no field for: reaches the agent as the next queued text. */
   passOn(note: string, headline: string): void;
   stateChanged(): void;
+  /** The turn is being stopped: whatever the agent still asks is answered no, without a card. */
+  isStopping(): boolean;
 }
 
 const denied = (verdict: Verdict, what: string): Refusal => {
@@ -102,6 +104,7 @@ export class Effects {
     signal: AbortSignal,
   ): Promise<Verdict> {
     const { conversationId, rooms } = this.#host;
+    if (this.#host.isStopping()) throw new Refusal('cancelled');
     const { agent, workspace } = this.#acting(this.#root());
     const asked = rooms.desk.ask({
       ...described,
@@ -140,6 +143,7 @@ export class Effects {
     const { intake } = this.#host;
     const { toolCallId } = request.call;
     await intake.enqueue(() => undefined);
+    if (this.#host.isStopping()) return { outcome: 'cancelled' };
     if (intake.call(toolCallId) === null) {
       intake.take({ type: 'tool.called', call: request.call });
       await intake.enqueue(() => undefined);

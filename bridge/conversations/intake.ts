@@ -16,6 +16,9 @@ const outputIntervalMs = 1000;
 /** Parts stay small enough to be stored inline, whatever the script. */
 const partUnits = Math.floor(limits.inlineTextBytes / 4);
 
+/** Items that count as an answer of the agent. */
+const answers: ReadonlySet<AgentItem['type']> = new Set(['text', 'image', 'tool.called', 'tool.updated', 'plan']);
+
 export interface IntakeHost {
   readonly conversationId: string;
   readonly ledger: Pick<Ledger, 'commit' | 'feed' | 'blobs'>;
@@ -23,8 +26,8 @@ export interface IntakeHost {
   readonly uuid: () => string;
   readonly log: (line: Record<string, unknown>) => void;
   turnId(): string | null;
-  /** Something was said: the turn is not silent. */
-  heard(): void;
+  /** The agent lives; `said` when it was an answer and not only its housekeeping (usage, titles, commands). */
+  heard(said: boolean): void;
   changeHeader(tx: Tx, change: Partial<Header>): void;
   /** Fills content that shows one of our own terminals. */
   withTerminals(content: readonly ToolContent[]): ToolContent[];
@@ -56,7 +59,7 @@ export class Intake {
 
   /** Takes one item; never throws, never blocks. */
   take(item: AgentItem): void {
-    this.#host.heard();
+    this.#host.heard(answers.has(item.type));
     void this.enqueue(() => this.#handle(item));
   }
 

@@ -49,7 +49,19 @@ export class Conversations {
   summary(conversationId: string): ConversationSummary {
     const row = this.#rooms.ledger.read.conversation(conversationId);
     if (row === null) throw new Refusal('unknown_conversation');
-    return this.#summarise(row);
+    return { ...this.#summarise(row), problem: this.#problem(row) };
+  }
+
+  /** Why nothing can be sent here, in plain words. Looks at the folder, so only for one conversation at a time. */
+  #problem(row: ConversationRow): string | null {
+    if (this.#rooms.agents.get(row.agentId) === null) return `The agent "${row.agentTitle}" is not set up any more.`;
+    try {
+      this.#rooms.workspaces.root(row.workspaceId).check();
+      return null;
+    } catch (error) {
+      if (error instanceof Refusal) return error.message;
+      throw error;
+    }
   }
 
   #summarise(row: ConversationRow): ConversationSummary {

@@ -102,7 +102,9 @@ export class AgentSeat {
         host: {
           ...this.#host.serves,
           progress: (state, detail) => this.#host.show(state, detail),
-          exited: (exit) => void this.#exited(exit),
+          exited: (exit) => {
+            this.#exited(exit).catch((error: unknown) => rooms.log({ event: 'failed', conversation: this.#host.conversationId, error: String(error) }));
+          },
         },
         spawned: (process) => this.#record(process, row),
       });
