@@ -18,7 +18,7 @@ const actUntilKilled = async (effects: string, afterMs: number): Promise<void> =
   await once(child, 'exit');
 };
 
-it('T45, R-11: killed 20 times between decision and answer, no action ran without its durable receipt', { timeout: 60_000 }, async () => {
+it('T45, R-11: killed 20 times between decision and answer, no action ran without its durable receipt', { timeout: 120_000 }, async () => {
   const effects = join(directory.path, 'effects');
   mkdirSync(effects);
   for (let run = 0; run < 20; run += 1) await actUntilKilled(effects, (run * 37) % 50);

@@ -67,7 +67,7 @@ export const openPage = (): Page => {
     },
   };
 };
-export const cli: Actor = { kind: 'cli', attachmentId: randomUUID(), pid: null, operator: true, tty: true };
+export const cli: Extract<Actor, { kind: 'cli' }> = { kind: 'cli', attachmentId: randomUUID(), pid: null, operator: true, tty: true };
 
 export interface Room {
   readonly ledger: Ledger;
