@@ -23,7 +23,11 @@ const show = (agents: readonly AgentSummary[], json: boolean): void => {
       each.state,
       each.version ?? '-',
       each.enforcement,
-      inert(each.problem === null ? (each.executable ?? '') : `${each.problem}${each.mendCommand === null ? '' : ` Run: ${each.mendCommand}`}`),
+      inert(
+        each.problem === null
+          ? (each.executable ?? '')
+          : `${each.problem}${each.mendCommand === null ? '' : ` Run: ${each.mendCommand}`}`,
+      ),
     ]),
   );
 };
@@ -55,7 +59,9 @@ export const agents: Verb = {
   async run(args) {
     const cut = args.indexOf('--');
     const command = cut === -1 ? [] : args.slice(cut + 1);
-    const { values, positionals } = read(cut === -1 ? args : args.slice(0, cut), { env: { type: 'string', multiple: true } });
+    const { values, positionals } = read(cut === -1 ? args : args.slice(0, cut), {
+      env: { type: 'string', multiple: true },
+    });
     const [what = 'list', subject] = positionals;
     const json = values.json === true;
     if (what === 'list') {

@@ -14,7 +14,12 @@ Without a terminal, deciding needs --yes; the receipt says that it was used.
 Example: bridge approvals allow 0197… --note "fine, but run the tests"`;
 
 /** The card, for a terminal: what the bridge established first, the agent's words last and labelled. */
-export const printCard = (approval: Pick<ApprovalView, 'approvalId' | 'facts' | 'words' | 'digest' | 'agentTitle' | 'workspacePath' | 'enforcement'>): void => {
+export const printCard = (
+  approval: Pick<
+    ApprovalView,
+    'approvalId' | 'facts' | 'words' | 'digest' | 'agentTitle' | 'workspacePath' | 'enforcement'
+  >,
+): void => {
   const { facts, words } = approval;
   print(`${bold(inert(facts.headline))}  ${dim(approval.approvalId)}`);
   print(`  ${inert(approval.agentTitle)} (${approval.enforcement}) in ${inert(approval.workspacePath)}`);
@@ -23,8 +28,11 @@ export const printCard = (approval: Pick<ApprovalView, 'approvalId' | 'facts' | 
   if (facts.cwd !== undefined) print(`  in:   ${inert(facts.cwd)}`);
   for (const { path, place } of facts.paths) print(`  path: ${inert(path)} (${place})`);
   for (const diff of facts.diffs) {
-    print(`  change to ${inert(diff.path)} (+${diff.added} -${diff.removed}), ${diff.source === 'bridge' ? 'read by the bridge' : 'as the agent says'}:`);
-    if (diff.oldText !== null) for (const line of diff.oldText.split('\n').slice(0, 200)) print(dim(`    - ${inert(line)}`));
+    print(
+      `  change to ${inert(diff.path)} (+${diff.added} -${diff.removed}), ${diff.source === 'bridge' ? 'read by the bridge' : 'as the agent says'}:`,
+    );
+    if (diff.oldText !== null)
+      for (const line of diff.oldText.split('\n').slice(0, 200)) print(dim(`    - ${inert(line)}`));
     for (const line of diff.newText.split('\n').slice(0, 200)) print(`    + ${inert(line)}`);
   }
   for (const risk of facts.risks) print(`  ! ${inert(risk.sentence)}`);
@@ -38,7 +46,11 @@ export const approvals: Verb = {
   about: 'List what waits; allow or deny it',
   help,
   async run(args) {
-    const { values, positionals } = read(args, { note: { type: 'string' }, digest: { type: 'string' }, yes: { type: 'boolean' } });
+    const { values, positionals } = read(args, {
+      note: { type: 'string' },
+      digest: { type: 'string' },
+      yes: { type: 'boolean' },
+    });
     const [what = 'list', id] = positionals;
     const control = await connectControl(stateDirectories(values.state));
     try {
@@ -53,7 +65,8 @@ export const approvals: Verb = {
       if (what !== 'allow' && what !== 'deny') throw usage(`"${what}" is not one of list, allow, deny.`);
       if (id === undefined) throw usage('Name the approval; "bridge approvals" lists them.');
       const approval = await client.call('approval.get', { approvalId: id });
-      if (values.digest !== undefined && values.digest !== approval.digest) throw new CliError('The action is not the one of that digest.');
+      if (values.digest !== undefined && values.digest !== approval.digest)
+        throw new CliError('The action is not the one of that digest.');
       const option = approval.options.find((each) => each.meaning === what);
       if (option === undefined) throw new CliError(`The agent offered no way to ${what} this.`);
       const answer = await client.change('approval.decide', {

@@ -15,7 +15,11 @@ export class CliError extends Error {
 export const usage = (message: string): CliError => new CliError(message, exits.usage);
 
 type Options = NonNullable<ParseArgsConfig['options']>;
-const common = { state: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const satisfies Options;
+const common = {
+  state: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const satisfies Options;
 
 export interface Verb {
   readonly name: string;

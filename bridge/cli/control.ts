@@ -64,7 +64,10 @@ interface PeerFile {
 const holdPeerFile = (directories: Directories, held: PeerFile[]): NonNullable<Platform['peer']> => {
   return async (nonce) => {
     const path = join(directories.peers, nonce);
-    held.push({ path, fd: openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW, 0o600) });
+    held.push({
+      path,
+      fd: openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW, 0o600),
+    });
     return { pid: process.pid };
   };
 };

@@ -31,7 +31,12 @@ const rowOf = (ledger: Stored, id: string | undefined): ConversationRow => {
 };
 
 const summaryOf = (ledger: Stored, row: ConversationRow) =>
-  summarise(row, readHeader(row.header), { state: 'idle', live: false, pendingApprovals: ledger.read.pendingApprovals(row.conversationId), problem: null });
+  summarise(row, readHeader(row.header), {
+    state: 'idle',
+    live: false,
+    pendingApprovals: ledger.read.pendingApprovals(row.conversationId),
+    problem: null,
+  });
 
 const list = (ledger: Stored, json: boolean): void => {
   const rows = ledger.read.conversations({ limit: Number.MAX_SAFE_INTEGER });
@@ -43,16 +48,27 @@ const list = (ledger: Stored, json: boolean): void => {
 const write = async (ledger: Stored, row: ConversationRow, format: string | undefined): Promise<void> => {
   if (format !== 'json' && format !== 'md' && format !== 'html') throw usage('--format takes json, md or html.');
   const text = await renderConversation(ledger, summaryOf(ledger, row), format);
-  await new Promise<void>((resolve, reject) => process.stdout.write(text, (error) => (error == null ? resolve() : reject(error))));
+  await new Promise<void>((resolve, reject) =>
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve())),
+  );
 };
 
-const receipts = (ledger: Stored, row: ConversationRow, privateDirectory: string, out: string | undefined, json: boolean): void => {
+const receipts = (
+  ledger: Stored,
+  row: ConversationRow,
+  privateDirectory: string,
+  out: string | undefined,
+  json: boolean,
+): void => {
   if (out === undefined) throw usage('--out names the folder to write.');
   const key = readPublicKey(join(privateDirectory, 'keys'));
   if (key === null) throw new CliError('This state has no receipt key.');
   const written = exportReceipts(ledger.read, row.conversationId, out, key);
   if (json) printJson({ folder: out, receipts: written.length });
-  else print(`${written.length} receipts written to ${out}. Check one with:\n  openssl pkeyutl -verify -pubin -inkey public.pem -rawin -in N.pae -sigfile N.sig`);
+  else
+    print(
+      `${written.length} receipts written to ${out}. Check one with:\n  openssl pkeyutl -verify -pubin -inkey public.pem -rawin -in N.pae -sigfile N.sig`,
+    );
 };
 
 export const conversations: Verb = {
@@ -62,7 +78,8 @@ export const conversations: Verb = {
   async run(args) {
     const { values, positionals } = read(args, { format: { type: 'string' }, out: { type: 'string' } });
     const directories = stateDirectories(values.state);
-    if (!existsSync(join(directories.private, 'ledger.db'))) throw new CliError('There is nothing here yet: no bridge has run on this state.');
+    if (!existsSync(join(directories.private, 'ledger.db')))
+      throw new CliError('There is nothing here yet: no bridge has run on this state.');
     const [what = 'list', id] = positionals;
     const ledger = openLedgerReadOnly(directories.private);
     try {

@@ -27,7 +27,12 @@ interface Finding {
 const node = (): Finding => {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   const ok = major > 24 || (major === 24 && minor >= 15);
-  return { what: 'Node', ok, found: process.versions.node, ...(ok ? {} : { mend: 'Install Node 24.15 or newer, or use "npm start".' }) };
+  return {
+    what: 'Node',
+    ok,
+    found: process.versions.node,
+    ...(ok ? {} : { mend: 'Install Node 24.15 or newer, or use "npm start".' }),
+  };
 };
 
 const program = (what: string, name: string, mend: string): Finding => {
@@ -38,9 +43,19 @@ const program = (what: string, name: string, mend: string): Finding => {
 };
 
 const containment = (directories: Directories): Finding => {
-  const holding = chooseHolding(onPath('bwrap', process.env['PATH'] ?? ''), [directories.private, directories.runtime], process.execPath);
+  const holding = chooseHolding(
+    onPath('bwrap', process.env['PATH'] ?? ''),
+    [directories.private, directories.runtime],
+    process.execPath,
+  );
   const ok = holding.kind === 'bubblewrap';
-  return { what: 'Containment', ok, found: holding.why, optional: true, ...(ok ? {} : { mend: 'Install bubblewrap (Debian: apt install bubblewrap).' }) };
+  return {
+    what: 'Containment',
+    ok,
+    found: holding.why,
+    optional: true,
+    ...(ok ? {} : { mend: 'Install bubblewrap (Debian: apt install bubblewrap).' }),
+  };
 };
 
 const assets = async (): Promise<Finding> => {
@@ -48,7 +63,12 @@ const assets = async (): Promise<Finding> => {
     await loadAssets(assetsDirectory);
     return { what: 'App', ok: true, found: 'built and intact' };
   } catch (error) {
-    return { what: 'App', ok: false, found: error instanceof Error ? error.message : String(error), mend: 'npm run build' };
+    return {
+      what: 'App',
+      ok: false,
+      found: error instanceof Error ? error.message : String(error),
+      mend: 'npm run build',
+    };
   }
 };
 
@@ -76,8 +96,17 @@ const answers = (port: number): Promise<boolean> =>
 const port = async (directories: Directories): Promise<Finding> => {
   const taken = await answers(limits.defaultPort);
   const own = existsSync(directories.controlSocket);
-  const found = taken ? (own ? 'in use, by a bridge of this state or another program' : 'in use by another program') : 'free';
-  return { what: `Port ${limits.defaultPort}`, ok: !taken || own, found, ...(taken && !own ? { mend: 'Stop that program, or start with --port.' } : {}) };
+  const found = taken
+    ? own
+      ? 'in use, by a bridge of this state or another program'
+      : 'in use by another program'
+    : 'free';
+  return {
+    what: `Port ${limits.defaultPort}`,
+    ok: !taken || own,
+    found,
+    ...(taken && !own ? { mend: 'Stop that program, or start with --port.' } : {}),
+  };
 };
 
 export const doctor: Verb = {
@@ -103,7 +132,13 @@ Example: bridge doctor`,
     const ok = findings.every((each) => each.ok || each.optional === true);
     if (values.json === true) printJson({ ok, findings });
     else {
-      table(findings.map((each) => [each.ok ? 'ok' : each.optional === true ? 'lacks' : 'WRONG', each.what, `${each.found}${each.mend === undefined ? '' : `  → ${each.mend}`}`]));
+      table(
+        findings.map((each) => [
+          each.ok ? 'ok' : each.optional === true ? 'lacks' : 'WRONG',
+          each.what,
+          `${each.found}${each.mend === undefined ? '' : `  → ${each.mend}`}`,
+        ]),
+      );
       print(ok ? 'Ready.' : 'Not ready; see WRONG above.');
     }
     return ok ? exits.ok : exits.failed;

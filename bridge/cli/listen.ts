@@ -18,7 +18,12 @@ const sealSession = (parts: Parts, tx: Tx, news: SessionNews): void => {
     return;
   }
   const detail = { what: 'revoked', why: news.why, sessions: [...news.sessionIds] };
-  parts.seal.sign(tx, { kind: 'session', actor: null, detail, sentence: `${news.sessionIds.length} signed out (${news.why}).` });
+  parts.seal.sign(tx, {
+    kind: 'session',
+    actor: null,
+    detail,
+    sentence: `${news.sessionIds.length} signed out (${news.why}).`,
+  });
 };
 
 /** What the operator can mend is said in one sentence. */
@@ -26,7 +31,8 @@ const opened = async (deps: GateDeps): Promise<Gate> => {
   try {
     return await startGate(deps);
   } catch (error) {
-    if (error instanceof AssetsUnusable || error instanceof PortTaken) throw new CliError(error.message, exits.failed, { cause: error });
+    if (error instanceof AssetsUnusable || error instanceof PortTaken)
+      throw new CliError(error.message, exits.failed, { cause: error });
     throw error;
   }
 };
@@ -46,7 +52,9 @@ export const openGate = async (parts: Parts, port: number | null): Promise<Gate>
       const { url, expiresAt } = running().launchUrl();
       return { launchUrl: url, expiresAt };
     },
-    sessions: (actor: Actor) => ({ sessions: running().sessions(actor.kind === 'browser' ? actor.sessionId : undefined) }),
+    sessions: (actor: Actor) => ({
+      sessions: running().sessions(actor.kind === 'browser' ? actor.sessionId : undefined),
+    }),
     revoke: async (sessionId) => ({ revoked: await running().revoke(sessionId) }),
   });
   gate.current = await opened({

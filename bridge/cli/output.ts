@@ -1,5 +1,6 @@
 /** What verbs print: plain lines or one JSON document a line. Text from agents is made inert before a terminal sees it. */
-const colourful = (): boolean => process.stdout.isTTY === true && process.env['NO_COLOR'] === undefined && process.env['TERM'] !== 'dumb';
+const colourful = (): boolean =>
+  process.stdout.isTTY === true && process.env['NO_COLOR'] === undefined && process.env['TERM'] !== 'dumb';
 
 const sgr = (code: number) => (text: string) => (colourful() ? `\u001b[${code}m${text}\u001b[0m` : text);
 export const bold = sgr(1);
@@ -22,5 +23,6 @@ export const when = (ms: number): string => new Date(ms).toISOString().replace('
 /** Columns padded to their widest cell. */
 export const table = (rows: readonly (readonly string[])[]): void => {
   const widths = rows.reduce<number[]>((all, row) => row.map((cell, at) => Math.max(all[at] ?? 0, cell.length)), []);
-  for (const row of rows) print(row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0))).join('  '));
+  for (const row of rows)
+    print(row.map((cell, at) => (at === row.length - 1 ? cell : cell.padEnd(widths[at] ?? 0))).join('  '));
 };

@@ -47,7 +47,9 @@ const lockState = (directories: Directories, what: string) => {
   const lock = acquireLock(directories.stateLock, { pid: process.pid, what });
   if (lock.held) return lock;
   const who = lock.holder === null ? 'another process' : `pid ${lock.holder.pid} (${lock.holder.what})`;
-  throw new CliError(`This state is in use by ${who}. Use that bridge, stop it with "bridge stop", or name another --state.`);
+  throw new CliError(
+    `This state is in use by ${who}. Use that bridge, stop it with "bridge stop", or name another --state.`,
+  );
 };
 
 export const compose = async (options: { directories: Directories; purpose: Purpose }) => {
@@ -61,9 +63,19 @@ export const compose = async (options: { directories: Directories; purpose: Purp
   const uuid = (): string => uuidv7(now(), random);
   const hidden = [directories.private, directories.runtime];
 
-  const ledger = openLedger({ directory: directories.private, blobs: directories.blobs, log: (message, error) => log({ event: 'storage', message, error: String(error) }) });
+  const ledger = openLedger({
+    directory: directories.private,
+    blobs: directories.blobs,
+    log: (message, error) => log({ event: 'storage', message, error: String(error) }),
+  });
   const key = openReceiptKey(join(directories.private, 'keys'));
-  const seal = createSeal({ key, bridge: { version, assetDigest: assetDigest(), bootId }, bridgeId: ledger.bridgeId, now, monotonic: () => performance.now() });
+  const seal = createSeal({
+    key,
+    bridge: { version, assetDigest: assetDigest(), bootId },
+    bridgeId: ledger.bridgeId,
+    now,
+    monotonic: () => performance.now(),
+  });
   const holding = chooseHolding(onPath('bwrap', process.env['PATH'] ?? ''), hidden, process.execPath);
   const agents = createAgents({
     store: {
@@ -113,7 +125,20 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     record: (row) => ledger.commit((tx) => tx.putProcess(row)),
     forget: (marker) => ledger.commit((tx) => tx.removeProcess(marker)),
   });
-  const rooms: Rooms = { ledger, desk, seal, agents, workspaces, trust, describe, runCommand, now, uuid, log, processLimit: limits.agentProcesses };
+  const rooms: Rooms = {
+    ledger,
+    desk,
+    seal,
+    agents,
+    workspaces,
+    trust,
+    describe,
+    runCommand,
+    now,
+    uuid,
+    log,
+    processLimit: limits.agentProcesses,
+  };
   const conversations = new Conversations(rooms);
 
   if (purpose !== 'look') {

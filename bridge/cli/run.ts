@@ -45,13 +45,21 @@ const jobOf = (args: readonly string[]): { job: Job; state: string | undefined }
   const [prompt, ...more] = positionals;
   if (prompt === undefined || more.length > 0) throw usage('Give one prompt, in quotes.');
   if (values.agent === undefined) throw usage('Name an agent with --agent; "bridge agents" lists them.');
-  if ((values.workspace === undefined) === (values.practice !== true)) throw usage('Name a folder with --workspace, or --practice.');
+  if ((values.workspace === undefined) === (values.practice !== true))
+    throw usage('Name a folder with --workspace, or --practice.');
   if (values.reset === true && values.practice !== true) throw usage('--reset goes with --practice.');
   const allow = values.allow ?? 'ask';
   if (allow !== 'ask' && allow !== 'all' && allow !== 'none') throw usage('--allow takes ask, all or none.');
   const workspace = values.workspace === undefined ? ({ practice: true } as const) : { path: values.workspace };
   const asks = process.stdin.isTTY === true && process.stdout.isTTY === true;
-  const job = { workspace, reset: values.reset === true, agentId: values.agent, allow: allow === 'ask' && !asks ? 'none' : allow, json: values.json === true, prompt } as const;
+  const job = {
+    workspace,
+    reset: values.reset === true,
+    agentId: values.agent,
+    allow: allow === 'ask' && !asks ? 'none' : allow,
+    json: values.json === true,
+    prompt,
+  } as const;
   return { job, state: values.state };
 };
 
@@ -90,7 +98,13 @@ const askOnTty = async (client: Client, event: EventOf<'approval.requested'>): P
     const note = value === 'deny' && !/^(n|no|)$/i.test(answer) ? answer : undefined;
     const option = approval.options.find((each) => each.meaning === value);
     if (option === undefined) return warn(`The agent offered no way to ${value} this.`);
-    await client.change('approval.decide', { approvalId, digest, optionId: option.id, value, ...(note === undefined ? {} : { note }) });
+    await client.change('approval.decide', {
+      approvalId,
+      digest,
+      optionId: option.id,
+      value,
+      ...(note === undefined ? {} : { note }),
+    });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     warn(error.message); // expired or withdrawn while the question stood
@@ -105,8 +119,10 @@ const showEvent = (event: AnyEvent): void => {
   if (known.type === 'message' && known.data.role === 'agent') print(inert(known.data.text));
   if (known.type === 'message' && known.data.role === 'thought') print(dim(inert(known.data.text)));
   if (known.type === 'tool.called') print(dim(`· ${inert(known.data.title ?? known.data.kind ?? 'tool')}`));
-  if (known.type === 'approval.decided') print(dim(`· ${known.data.value === 'allow' ? 'allowed' : 'denied'} by ${known.data.rule ?? known.data.by}`));
-  if (known.type === 'agent.error') warn(`${known.data.sentence}${known.data.mendCommand === undefined ? '' : ` Run: ${known.data.mendCommand}`}`);
+  if (known.type === 'approval.decided')
+    print(dim(`· ${known.data.value === 'allow' ? 'allowed' : 'denied'} by ${known.data.rule ?? known.data.by}`));
+  if (known.type === 'agent.error')
+    warn(`${known.data.sentence}${known.data.mendCommand === undefined ? '' : ` Run: ${known.data.mendCommand}`}`);
   if (known.type === 'notice') print(dim(inert(known.data.sentence)));
 };
 
@@ -155,8 +171,11 @@ const follow = (client: Client, job: Job, conversationId: string) => {
 
 const receiptIds = async (client: Client, conversationId: string): Promise<string[]> => {
   const ids: string[] = [];
-  for (let beforeSeq: number | undefined; ; ) {
-    const page = await client.call('receipt.list', { conversationId, ...(beforeSeq === undefined ? {} : { beforeSeq }) });
+  for (let beforeSeq: number | undefined; ;) {
+    const page = await client.call('receipt.list', {
+      conversationId,
+      ...(beforeSeq === undefined ? {} : { beforeSeq }),
+    });
     ids.push(...page.receipts.map((receipt) => receipt.receiptId));
     const last = page.receipts.at(-1);
     if (!page.more || last === undefined) return ids.reverse();
@@ -180,14 +199,22 @@ const perform = async (client: Client, job: Job): Promise<number> => {
   process.on('SIGINT', interrupted);
   try {
     const standing = job.allow === 'ask' ? {} : ({ standing: job.allow === 'all' ? 'allow' : 'deny' } as const);
-    const sent = await client.change('conversation.send', { conversationId, delivery: 'prompt', content: [{ type: 'text', text: job.prompt }], ...standing });
+    const sent = await client.change('conversation.send', {
+      conversationId,
+      delivery: 'prompt',
+      content: [{ type: 'text', text: job.prompt }],
+      ...standing,
+    });
     turn.sent(sent.turnId);
     const { stopReason, sentence } = (await turn.end).data;
     const receipts = await receiptIds(client, conversationId);
     turn.close();
     await client.change('conversation.close', { conversationId });
     if (job.json) printJson({ event: 'ended', stopReason, conversationId, receipts });
-    else print(`${bold(stopReason)}${sentence === undefined ? '' : `: ${inert(sentence)}`} · ${receipts.length} receipts · conversation ${conversationId}`);
+    else
+      print(
+        `${bold(stopReason)}${sentence === undefined ? '' : `: ${inert(sentence)}`} · ${receipts.length} receipts · conversation ${conversationId}`,
+      );
     return stopReason === 'end_turn' ? exits.ok : exits.failed;
   } finally {
     process.off('SIGINT', interrupted);

@@ -89,7 +89,10 @@ Example: bridge sessions`,
       const answer = await client.call('bridge.sessions', {});
       if (values.json === true) return printJson(answer);
       if (answer.sessions.length === 0) return print('Nobody is signed in. Run "bridge open".');
-      table([['session', 'browser', 'last seen', 'expires'], ...answer.sessions.map((each) => [each.sessionId, each.client, when(each.seenAt), when(each.expiresAt)])]);
+      table([
+        ['session', 'browser', 'last seen', 'expires'],
+        ...answer.sessions.map((each) => [each.sessionId, each.client, when(each.seenAt), when(each.expiresAt)]),
+      ]);
     });
   },
 };

@@ -63,10 +63,16 @@ export const start: Verb = {
     try {
       const gate = await openGate(parts, port);
       try {
-        await parts.openLaunchWorkspace(values.practice === true ? { practice: true } : { path: values.workspace ?? process.env['INIT_CWD'] ?? process.cwd() }).catch((error: unknown) => {
-          if (values.workspace !== undefined) throw error;
-          warn(`This folder was not opened: ${error instanceof Error ? error.message : String(error)}`);
-        });
+        await parts
+          .openLaunchWorkspace(
+            values.practice === true
+              ? { practice: true }
+              : { path: values.workspace ?? process.env['INIT_CWD'] ?? process.cwd() },
+          )
+          .catch((error: unknown) => {
+            if (values.workspace !== undefined) throw error;
+            warn(`This folder was not opened: ${error instanceof Error ? error.message : String(error)}`);
+          });
         const announce = (): void => {
           const { url } = gate.launchUrl();
           print(`\nOpen this link to sign in (works once, for one minute):\n\n${url}\n`);
@@ -76,7 +82,11 @@ export const start: Verb = {
         } else {
           print(`Countersign is running on ${gate.origin}`);
           announce();
-          print(process.stdin.isTTY === true ? 'Press any key for a new link, Ctrl-C to stop.' : 'Run "bridge open" for a new link, "bridge stop" to stop.');
+          print(
+            process.stdin.isTTY === true
+              ? 'Press any key for a new link, Ctrl-C to stop.'
+              : 'Run "bridge open" for a new link, "bridge stop" to stop.',
+          );
         }
         const quiet = values.json === true ? () => undefined : onKeys(announce);
         const why = await untilStopped(parts.stopAsked);

@@ -31,7 +31,8 @@ const givenKey = (path: string | undefined, privateDirectory: () => string): Uin
 };
 
 const whole = (directory: string, key: Uint8Array): VerifyReport => {
-  if (!existsSync(join(directory, 'ledger.db'))) throw new CliError('There are no receipts here: no bridge has run on this state.', unreadable);
+  if (!existsSync(join(directory, 'ledger.db')))
+    throw new CliError('There are no receipts here: no bridge has run on this state.', unreadable);
   const ledger = openLedgerReadOnly(directory);
   try {
     const found = verifyAll(ledger.read, key);
@@ -45,10 +46,13 @@ const tell = (found: VerifyReport, json: boolean): void => {
   const { ok, receipts, problems, notes, exit } = found;
   if (json) return printJson({ ok, receipts, problems, ...(notes.length > 0 ? { notes } : {}) });
   for (const each of [...problems, ...notes]) {
-    const where = each.seq === null ? '' : `receipt ${each.seq}${each.receiptId === null ? '' : ` (${inert(each.receiptId)})`}: `;
+    const where =
+      each.seq === null ? '' : `receipt ${each.seq}${each.receiptId === null ? '' : ` (${inert(each.receiptId)})`}: `;
     print(`${problems.includes(each) ? 'PROBLEM' : 'note'}  ${where}${each.check}: ${inert(each.sentence)}`);
   }
-  print(`${receipts} receipts, ${problems.length} problems: ${['ok', 'INVALID', 'incomplete', 'unreadable'][exit] ?? 'unreadable'}`);
+  print(
+    `${receipts} receipts, ${problems.length} problems: ${['ok', 'INVALID', 'incomplete', 'unreadable'][exit] ?? 'unreadable'}`,
+  );
   if (ok) print(`The same check of one exported receipt: ${opensslCommand('N')}`);
 };
 
@@ -62,7 +66,12 @@ export const verify: Verb = {
     if ((path === undefined) === (values.all !== true)) throw usage('Name a file or a folder, or --all.');
     const privateDirectory = (): string => stateDirectories(values.state).private;
     const key = givenKey(values.key, privateDirectory);
-    const found = path === undefined ? whole(privateDirectory(), key) : existsSync(path) && lstatSync(path).isDirectory() ? verifyFolder(path, key) : verifyFile(path, key);
+    const found =
+      path === undefined
+        ? whole(privateDirectory(), key)
+        : existsSync(path) && lstatSync(path).isDirectory()
+          ? verifyFolder(path, key)
+          : verifyFile(path, key);
     tell(found, values.json === true);
     return found.exit;
   },

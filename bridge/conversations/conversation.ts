@@ -106,10 +106,15 @@ export class Conversation {
     return row;
   }
 
-  summary(row: ConversationRow = this.#row(), problem: string | null = null): ConversationSummary {
+  summary(row: ConversationRow = this.#row()): ConversationSummary {
     const pendingApprovals = this.#rooms.ledger.read.pendingApprovals(this.id);
     const live = this.#seat.process !== null;
-    return summarise(row, this.#header.current, { state: this.#state(pendingApprovals), live, pendingApprovals, problem });
+    return summarise(row, this.#header.current, {
+      state: this.#state(pendingApprovals),
+      live,
+      pendingApprovals,
+      problem: null,
+    });
   }
 
   #state(pendingApprovals: number): ConversationSummary['state'] {
@@ -164,7 +169,12 @@ export class Conversation {
 
   /** Stores the prompt and begins its turn, or queues it. Answers when stored, never when done (D-20, D-21). */
   async send(
-    prompt: { content: readonly PromptPart[]; delivery: 'prompt' | 'queue'; by: 'operator' | 'cli'; standing?: StandingAnswer },
+    prompt: {
+      content: readonly PromptPart[];
+      delivery: 'prompt' | 'queue';
+      by: 'operator' | 'cli';
+      standing?: StandingAnswer;
+    },
     operation: Operation,
   ): Promise<object> {
     const { content, delivery, by, standing } = prompt;
@@ -183,7 +193,8 @@ export class Conversation {
     if (bytes === 0 && blobs.length === 0) throw new Refusal('bad_request', { message: 'There is nothing to send.' });
     if (bytes > limits.promptBytes) throw new Refusal('content_too_large');
     if (this.#row().full) throw new Refusal('transcript_full');
-    if (blobs.some((blob) => this.#rooms.ledger.blobs.read(this.id, blob.sha256) === null)) throw new Refusal('blob_unknown');
+    if (blobs.some((blob) => this.#rooms.ledger.blobs.read(this.id, blob.sha256) === null))
+      throw new Refusal('blob_unknown');
   }
 
   async #begin(
@@ -270,7 +281,13 @@ export class Conversation {
     if (turn.ending) return;
     if (turn.cancelled) return this.#finish(turn, 'cancelled');
     const refusal = error instanceof Refusal ? error : new Refusal('internal_error', { cause: error });
-    if (refusal.cause !== undefined) this.#rooms.log({ event: 'turn_failed', conversation: this.id, code: refusal.code, cause: String(refusal.cause) });
+    if (refusal.cause !== undefined)
+      this.#rooms.log({
+        event: 'turn_failed',
+        conversation: this.id,
+        code: refusal.code,
+        cause: String(refusal.cause),
+      });
     await this.#rooms.ledger.commit((tx) =>
       this.#append(tx, { type: 'agent.error', turnId: turn.turnId, data: agentError(refusal) }),
     );
@@ -302,7 +319,9 @@ export class Conversation {
     const cancelled = reason === 'cancelled';
     const interrupted = cancelled || reason === 'interrupted' || reason === 'failed';
     return this.#intake.enqueue(async () => {
-      const open = await this.#rooms.ledger.commit((tx) => this.#intake.finish(tx, { turnId: turn.turnId, cancelled, interrupted }));
+      const open = await this.#rooms.ledger.commit((tx) =>
+        this.#intake.finish(tx, { turnId: turn.turnId, cancelled, interrupted }),
+      );
       for (const { approvalId, outcome, startedAt } of open) {
         void this.#outcomes.record(approvalId, outcome, { startedAt, endedAt: this.#rooms.now() });
       }
@@ -398,8 +417,15 @@ export class Conversation {
   async close(by: 'operator' | 'bridge_stopped' | 'idle'): Promise<void> {
     const byOperator = by === 'operator';
     if (this.#turn !== null) {
-      await this.#rooms.desk.withdraw({ conversationId: this.id }, byOperator ? 'conversation_closed' : 'bridge_restarted');
-      await this.#finish(this.#turn, 'interrupted', byOperator ? 'The conversation was closed.' : 'The bridge was stopped.');
+      await this.#rooms.desk.withdraw(
+        { conversationId: this.id },
+        byOperator ? 'conversation_closed' : 'bridge_restarted',
+      );
+      await this.#finish(
+        this.#turn,
+        'interrupted',
+        byOperator ? 'The conversation was closed.' : 'The bridge was stopped.',
+      );
     }
     const ended = await this.#seat.stop(byOperator ? 'stopped' : by);
     if (ended) await this.#rooms.ledger.commit((tx) => this.#append(tx, { type: 'conversation.closed', data: { by } }));
@@ -431,7 +457,8 @@ export class Conversation {
 
   #running(): AgentProcess {
     const { process } = this.#seat;
-    if (process === null) throw new Refusal('agent_gone', { message: 'The agent is not running. Send a message to start it.' });
+    if (process === null)
+      throw new Refusal('agent_gone', { message: 'The agent is not running. Send a message to start it.' });
     return process;
   }
 

@@ -103,7 +103,9 @@ export class AgentSeat {
           ...this.#host.serves,
           progress: (state, detail) => this.#host.show(state, detail),
           exited: (exit) => {
-            this.#exited(exit).catch((error: unknown) => rooms.log({ event: 'failed', conversation: this.#host.conversationId, error: String(error) }));
+            this.#exited(exit).catch((error: unknown) =>
+              rooms.log({ event: 'failed', conversation: this.#host.conversationId, error: String(error) }),
+            );
           },
         },
         spawned: (process) => this.#record(process, row),
@@ -177,7 +179,18 @@ export class AgentSeat {
     }
     tx.updateConversation(conversationId, { sessionId: ready.sessionId });
     const { enforcement, enforcementWhy, containment, version: agentVersion, images } = ready;
-    header.change(tx, { enforcement, enforcementWhy, containment, agentVersion, modes, modeId, models, modelId, options, images });
+    header.change(tx, {
+      enforcement,
+      enforcementWhy,
+      containment,
+      agentVersion,
+      modes,
+      modeId,
+      models,
+      modelId,
+      options,
+      images,
+    });
   }
 
   async #exited(exit: Exit): Promise<void> {

@@ -17,7 +17,7 @@ const seeded = (seed: number) => (): number => {
 const whole = async (client: Client, conversationId: string): Promise<AnyEvent[]> => {
   const { lastSeq } = await client.call('conversation.get', { conversationId });
   const events: AnyEvent[] = [];
-  for (let before = lastSeq + 1; before > 1; ) {
+  for (let before = lastSeq + 1; before > 1;) {
     const page = await client.call('conversation.history', { conversationId, beforeSeq: before });
     events.unshift(...page.events);
     before = page.firstSeq;
@@ -25,7 +25,8 @@ const whole = async (client: Client, conversationId: string): Promise<AnyEvent[]
   return events;
 };
 
-const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+const isAlive = (pid: number): boolean =>
+  existsSync(`/proc/${pid}`) && !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
 /** Processes that carry an agent marker and whose environment names this state's practice directory. */
 const file = (state: string): string => join(state, 'practice', 'workspace', 'src', 'dates.js');
 
@@ -59,7 +60,12 @@ describe('SIGKILL of the bridge at any point of the practice conversation (cases
         },
       });
       const content = [{ type: 'text' as const, text: 'Find and fix the failing test' }];
-      const sent = await client.change('conversation.send', { conversationId, delivery: 'prompt', content, standing: 'allow' });
+      const sent = await client.change('conversation.send', {
+        conversationId,
+        delivery: 'prompt',
+        content,
+        standing: 'allow',
+      });
       await sleep(Math.floor(random() * 1500));
       await running.kill();
 
@@ -75,7 +81,10 @@ describe('SIGKILL of the bridge at any point of the practice conversation (cases
       for (const pid of pids) expect(isAlive(pid), `round ${round}: agent ${pid}`).toBe(false);
       if (readFileSync(file(state.path), 'utf8') !== original) {
         const { receipts } = await client.call('receipt.list', { conversationId });
-        expect(receipts.some((receipt) => receipt.value === 'allow' && receipt.sentence.includes('src/dates.js')), `round ${round}`).toBe(true);
+        expect(
+          receipts.some((receipt) => receipt.value === 'allow' && receipt.sentence.includes('src/dates.js')),
+          `round ${round}`,
+        ).toBe(true);
       }
       await running.stop();
     }

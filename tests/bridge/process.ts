@@ -23,9 +23,16 @@ export const temporary = (name: string): { path: string; remove(): void } => {
 };
 
 /** Runs a verb to its end. */
-export const bridge = (args: readonly string[], options: { env?: Record<string, string>; input?: string } = {}): Promise<{ code: number | null; stdout: string; stderr: string }> =>
+export const bridge = (
+  args: readonly string[],
+  options: { env?: Record<string, string>; input?: string } = {},
+): Promise<{ code: number | null; stdout: string; stderr: string }> =>
   new Promise((resolve) => {
-    const child = spawn(process.execPath, [main, ...args], { cwd: root, stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, COUNTERSIGN_PRACTICE_PACE: '0', ...options.env } });
+    const child = spawn(process.execPath, [main, ...args], {
+      cwd: root,
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, COUNTERSIGN_PRACTICE_PACE: '0', ...options.env },
+    });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
@@ -51,11 +58,15 @@ export class Bridge {
 
   /** `port` keeps the origin over a restart. */
   async start(port = 0): Promise<this> {
-    const child = spawn(process.execPath, [main, 'start', '--port', String(port), '--state', this.state, '--json', ...this.#args], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...this.#env },
-    });
+    const child = spawn(
+      process.execPath,
+      [main, 'start', '--port', String(port), '--state', this.state, '--json', ...this.#args],
+      {
+        cwd: root,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...this.#env },
+      },
+    );
     this.#child = child;
     child.stderr?.on('data', (chunk: Buffer) => (this.log += chunk.toString()));
     this.ready = await new Promise<Ready>((resolve, reject) => {

@@ -15,8 +15,23 @@ interface Ran {
   readonly ended: { stopReason: string; conversationId: string; receipts: string[] };
 }
 const run = async (state: string, allow: string, more: readonly string[] = []): Promise<Ran> => {
-  const { code, stdout } = await bridge(['run', '--state', state, '--practice', '--agent', 'practice', '--allow', allow, '--json', ...more, ask]);
-  const lines = stdout.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  const { code, stdout } = await bridge([
+    'run',
+    '--state',
+    state,
+    '--practice',
+    '--agent',
+    'practice',
+    '--allow',
+    allow,
+    '--json',
+    ...more,
+    ask,
+  ]);
+  const lines = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
   const ended = lines.pop() as unknown as Ran['ended'] & { event: string };
   expect(ended).toMatchObject({ event: 'ended' });
   return { code, events: lines as unknown as AnyEvent[], ended };
@@ -39,7 +54,9 @@ describe('bridge run on the practice workspace, without a bridge', () => {
     expect(ownTests(state.path)).not.toBe(0);
     const decided = types(ran.events, 'approval.decided');
     expect(decided.length).toBeGreaterThan(0);
-    expect(decided.every((event) => event.data['value'] === 'deny' && event.data['rule'] === 'cli --allow none')).toBe(true);
+    expect(decided.every((event) => event.data['value'] === 'deny' && event.data['rule'] === 'cli --allow none')).toBe(
+      true,
+    );
     expect(ran.ended.receipts).toHaveLength(decided.length);
     const ended = types(ran.events, 'turn.ended')[0];
     expect(ended?.data['changedPaths']).toEqual([]);
@@ -55,7 +72,9 @@ describe('bridge run on the practice workspace, without a bridge', () => {
     const receipts = types(ran.events, 'receipt');
     for (const { data } of decided) {
       expect(data).toMatchObject({ value: 'allow', rule: 'cli --allow all' });
-      const own = receipts.filter((event) => event.data['approvalId'] === data['approvalId']).map((event) => event.data['kind']);
+      const own = receipts
+        .filter((event) => event.data['approvalId'] === data['approvalId'])
+        .map((event) => event.data['kind']);
       expect(own).toEqual(['decision', 'outcome']);
     }
     expect(ran.ended.receipts).toEqual(receipts.map((event) => event.data['receiptId']));
@@ -67,16 +86,25 @@ describe('bridge run on the practice workspace, without a bridge', () => {
     const verified = await bridge(['verify', '--state', state.path, '--all', '--json']);
     expect(verified.code).toBe(0);
     expect(JSON.parse(verified.stdout)).toMatchObject({ ok: true, problems: [] });
-    const list = JSON.parse((await bridge(['conversations', '--state', state.path, '--json'])).stdout) as { conversations: { conversationId: string }[] };
+    const list = JSON.parse((await bridge(['conversations', '--state', state.path, '--json'])).stdout) as {
+      conversations: { conversationId: string }[];
+    };
     for (const { conversationId } of list.conversations) {
       const out = join(state.path, `receipts-${conversationId}`);
-      const exported = JSON.parse((await bridge(['conversations', 'receipts', conversationId, '--state', state.path, '--out', out, '--json'])).stdout) as { receipts: number };
+      const exported = JSON.parse(
+        (await bridge(['conversations', 'receipts', conversationId, '--state', state.path, '--out', out, '--json']))
+          .stdout,
+      ) as { receipts: number };
       expect(exported.receipts).toBeGreaterThan(0);
       const folder = await bridge(['verify', out, '--state', state.path, '--json']);
       expect(folder.code).toBe(0);
       for (const pae of readdirSync(out).filter((name) => name.endsWith('.pae'))) {
         const signature = pae.replace('.pae', '.sig');
-        const checked = spawnSync('openssl', ['pkeyutl', '-verify', '-pubin', '-inkey', 'public.pem', '-rawin', '-in', pae, '-sigfile', signature], { cwd: out });
+        const checked = spawnSync(
+          'openssl',
+          ['pkeyutl', '-verify', '-pubin', '-inkey', 'public.pem', '-rawin', '-in', pae, '-sigfile', signature],
+          { cwd: out },
+        );
         expect(checked.status).toBe(0);
       }
     }
@@ -88,7 +116,9 @@ describe('bridge run on the practice workspace, without a bridge', () => {
   });
 
   it.each(['json', 'md', 'html'])('exports the conversation as %s', async (format) => {
-    const list = JSON.parse((await bridge(['conversations', '--state', state.path, '--json'])).stdout) as { conversations: { conversationId: string }[] };
+    const list = JSON.parse((await bridge(['conversations', '--state', state.path, '--json'])).stdout) as {
+      conversations: { conversationId: string }[];
+    };
     const id = list.conversations[0]?.conversationId ?? '';
     const exported = await bridge(['conversations', 'export', id, '--state', state.path, '--format', format]);
     expect(exported.code).toBe(0);

@@ -31,7 +31,11 @@ const sources = (path: string): string[] => {
   return readdirSync(full, { withFileTypes: true }).flatMap((entry) => {
     const below = join(path, entry.name);
     if (['node_modules', '.svelte-kit', 'workspace'].includes(entry.name)) return [];
-    return entry.isDirectory() ? sources(below) : /\.(ts|svelte)$/.test(entry.name) && !entry.name.endsWith('.d.ts') ? [below] : [];
+    return entry.isDirectory()
+      ? sources(below)
+      : /\.(ts|svelte)$/.test(entry.name) && !entry.name.endsWith('.d.ts')
+        ? [below]
+        : [];
   });
 };
 
@@ -41,8 +45,14 @@ const imports = (file: string): { from: string; typesOnly: boolean }[] => {
     from: match[3] ?? '',
     typesOnly: match[2] !== undefined,
   }));
-  const dynamic = [...text.matchAll(/(?<![\w.])import\(\s*'([^']+)'\s*\)(\.[A-Z])?/g)].map((match) => ({ from: match[1] ?? '', typesOnly: match[2] !== undefined }));
-  const bare = [...text.matchAll(/(?:^|\n)import\s*'([^']+)'/g)].map((match) => ({ from: match[1] ?? '', typesOnly: false }));
+  const dynamic = [...text.matchAll(/(?<![\w.])import\(\s*'([^']+)'\s*\)(\.[A-Z])?/g)].map((match) => ({
+    from: match[1] ?? '',
+    typesOnly: match[2] !== undefined,
+  }));
+  const bare = [...text.matchAll(/(?:^|\n)import\s*'([^']+)'/g)].map((match) => ({
+    from: match[1] ?? '',
+    typesOnly: false,
+  }));
   return [...found, ...dynamic, ...bare];
 };
 
@@ -51,7 +61,8 @@ const roomOf = (from: string, file: string): string | null => {
   if (from.startsWith('node:') || from.startsWith('$app/') || from.startsWith('./$types')) return null;
   if (from.startsWith('#protocol/')) return 'protocol';
   if (from.startsWith('#lib/')) return 'web';
-  if (!from.startsWith('.')) return from.startsWith('@') ? from.split('/').slice(0, 2).join('/') : (from.split('/')[0] ?? from);
+  if (!from.startsWith('.'))
+    return from.startsWith('@') ? from.split('/').slice(0, 2).join('/') : (from.split('/')[0] ?? from);
   const path = relative(root, normalize(join(root, dirname(file), from)));
   const [top = '', second = ''] = path.split('/');
   return top === 'bridge' ? (second.endsWith('.ts') ? 'bridge/main.ts' : `bridge/${second}`) : top;
@@ -66,32 +77,65 @@ describe('rooms of docs/ARCHITECTURE.md', () => {
 
   it('names every room there is', () => {
     const bridge = readdirSync(join(root, 'bridge'), { withFileTypes: true }).map((entry) => `bridge/${entry.name}`);
-    expect(all.map(({ path }) => path).filter((path) => path.startsWith('bridge/')).sort()).toEqual(bridge.filter((path) => !path.endsWith('.json')).sort());
+    expect(
+      all
+        .map(({ path }) => path)
+        .filter((path) => path.startsWith('bridge/'))
+        .sort(),
+    ).toEqual(bridge.filter((path) => !path.endsWith('.json')).sort());
   });
 
-  it.each(all.filter(({ path }) => path !== 'tests' && path !== 'bridge/cli'))('$path imports only what its row allows', (room) => {
-    const wrong = sources(room.path).flatMap((file) =>
-      imports(file).flatMap(({ from, typesOnly }) => {
-        const target = roomOf(from, file);
-        if (target === null || target === room.path) return [];
-        if (room.path === 'web') return target === 'protocol' || target === 'web' || listed.includes(target) ? [] : [`${file} ← ${from}`];
-        const allowed = room.may.some(({ name, typesOnly: only }) => (name === target || (name === 'bridge/*' && target.startsWith('bridge/'))) && (typesOnly || !only));
-        return allowed ? [] : [`${file} ← ${from}${typesOnly ? ' (type)' : ''}`];
-      }),
-    );
-    expect(wrong).toEqual([]);
-  });
+  it.each(all.filter(({ path }) => path !== 'tests' && path !== 'bridge/cli'))(
+    '$path imports only what its row allows',
+    (room) => {
+      const wrong = sources(room.path).flatMap((file) =>
+        imports(file).flatMap(({ from, typesOnly }) => {
+          const target = roomOf(from, file);
+          if (target === null || target === room.path) return [];
+          if (room.path === 'web')
+            return target === 'protocol' || target === 'web' || listed.includes(target) ? [] : [`${file} ← ${from}`];
+          const allowed = room.may.some(
+            ({ name, typesOnly: only }) =>
+              (name === target || (name === 'bridge/*' && target.startsWith('bridge/'))) && (typesOnly || !only),
+          );
+          return allowed ? [] : [`${file} ← ${from}${typesOnly ? ' (type)' : ''}`];
+        }),
+      );
+      expect(wrong).toEqual([]);
+    },
+  );
 
   it('keeps the front-end packages out of the bridge and the protocol', () => {
     const front = ['svelte', '@sveltejs/kit', 'idb', 'comlink', 'shiki', 'markdown-it', 'virtua', 'diff'];
-    const wrong = [...sources('bridge'), ...sources('protocol')].flatMap((file) => imports(file).filter(({ from }) => front.includes(roomOf(from, file) ?? '')).map(({ from }) => `${file} ← ${from}`));
+    const wrong = [...sources('bridge'), ...sources('protocol')].flatMap((file) =>
+      imports(file)
+        .filter(({ from }) => front.includes(roomOf(from, file) ?? ''))
+        .map(({ from }) => `${file} ← ${from}`),
+    );
     expect(wrong).toEqual([]);
   });
 });
 
 describe('top level', () => {
   it('holds only what the house allows', () => {
-    const allowed = new Set(['.ci', '.git', '.gitignore', 'LICENSE', 'README.md', 'bridge', 'docs', 'package-lock.json', 'package.json', 'protocol', 'static', 'svelte.config.js', 'tests', 'tsconfig.json', 'vite.config.ts', 'web']);
+    const allowed = new Set([
+      '.ci',
+      '.git',
+      '.gitignore',
+      'LICENSE',
+      'README.md',
+      'bridge',
+      'docs',
+      'package-lock.json',
+      'package.json',
+      'protocol',
+      'static',
+      'svelte.config.js',
+      'tests',
+      'tsconfig.json',
+      'vite.config.ts',
+      'web',
+    ]);
     const generated = new Set(['node_modules', 'build', 'test-results', '.svelte-kit']);
     expect(readdirSync(root).filter((name) => !allowed.has(name) && !generated.has(name))).toEqual([]);
   });
