@@ -59,6 +59,3 @@ export const acquireLock = (path: string, about: { pid: number; what: string }):
     },
   };
 };
-
-/** Who holds the lock, for words to people; null when nobody says so. It may have ended since. */
-export const lockHolder = (path: string): LockHolder | null => readHolder(`${path}.holder`);

@@ -44,10 +44,11 @@ export const makeReads = (sql: Statements): Reads => {
     return row === null ? null : conversationRow(row);
   };
 
+  // CROSS JOIN keeps the order of the loops: by time, stopping at the limit.
   const conversations: Reads['conversations'] = (filter) =>
     sql
       .all<Stored<ConversationRow, 'full' | 'archived'>>(
-        `SELECT ${conversationColumns} FROM stream JOIN conversation ON conversationId = stream
+        `SELECT ${conversationColumns} FROM stream CROSS JOIN conversation ON conversationId = stream
          ${where(filter.workspaceId !== undefined && 'workspaceId = ?', filter.archived !== undefined && 'archived = ?', filter.before !== undefined && 'updatedAt < ?')}
          ORDER BY updatedAt DESC LIMIT ?`,
         ...present(filter.workspaceId, filter.archived === undefined ? undefined : Number(filter.archived), filter.before, filter.limit),
