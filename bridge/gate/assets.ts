@@ -14,7 +14,10 @@ const table = z.strictObject({
   wire: count,
   revision: text(200),
   routes: list(text(200), 100),
-  files: z.record(z.string().check(z.regex(/^\/[A-Za-z0-9._/-]+$/)), z.strictObject({ ...stored, type: text(200), br: z.optional(z.strictObject(stored)) })),
+  files: z.record(
+    z.string().check(z.regex(/^\/[A-Za-z0-9._/-]+$/)),
+    z.strictObject({ ...stored, type: text(200), br: z.optional(z.strictObject(stored)) }),
+  ),
 });
 
 interface Asset {
@@ -46,9 +49,19 @@ export class AssetsUnusable extends Error {
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-const readVerified = async (directory: string, path: string, entry: { sha256: string; bytes: number }): Promise<Buffer> => {
+const readVerified = async (
+  directory: string,
+  path: string,
+  entry: { sha256: string; bytes: number },
+): Promise<Buffer> => {
   // The table's own grammar admits no empty, `.` or `..` component that leads elsewhere.
-  if (path.split('/').slice(1).some((part) => part === '' || part === '.' || part === '..')) throw new AssetsUnusable(`${path} is not a name`);
+  if (
+    path
+      .split('/')
+      .slice(1)
+      .some((part) => part === '' || part === '.' || part === '..')
+  )
+    throw new AssetsUnusable(`${path} is not a name`);
   const bytes = await readFile(join(directory, path)).catch((cause: unknown) => {
     throw new AssetsUnusable(`${path} is missing`, cause);
   });
@@ -60,7 +73,9 @@ const cacheControl = (path: string): string =>
   path.startsWith('/_app/immutable/') ? 'public, max-age=31536000, immutable' : 'no-cache';
 
 const routePattern = (route: string): RegExp => {
-  const parts = route.split('/').map((part) => (/^\[[^\]]+\]$/.test(part) ? '[A-Za-z0-9._-]+' : part.replace(/[^A-Za-z0-9_-]/g, '\\$&')));
+  const parts = route
+    .split('/')
+    .map((part) => (/^\[[^\]]+\]$/.test(part) ? '[A-Za-z0-9._-]+' : part.replace(/[^A-Za-z0-9_-]/g, '\\$&')));
   return new RegExp(`^${parts.join('/')}$`);
 };
 
@@ -68,7 +83,8 @@ const missing: AssetAnswer = { status: 404, headers: plain, body: 'Not found\n' 
 
 const serve = (asset: Asset, accept: { br: boolean; tag: string | undefined }): AssetAnswer => {
   if (accept.tag === asset.tag) return { status: 304, headers: asset.headers, body: '' };
-  if (accept.br && asset.br !== null) return { status: 200, headers: { ...asset.headers, 'Content-Encoding': 'br' }, body: asset.br };
+  if (accept.br && asset.br !== null)
+    return { status: 200, headers: { ...asset.headers, 'Content-Encoding': 'br' }, body: asset.br };
   return { status: 200, headers: asset.headers, body: asset.body };
 };
 
@@ -92,7 +108,12 @@ export const loadAssets = async (directory: string): Promise<Assets> => {
     const body = await readVerified(directory, path, entry);
     const br = entry.br === undefined ? null : await readVerified(directory, `${path}.br`, entry.br);
     const tag = `"${entry.sha256.slice(0, 32)}"`;
-    const headers = { 'Content-Type': entry.type, 'Cache-Control': cacheControl(path), ETag: tag, ...(br === null ? {} : { Vary: 'Accept-Encoding' }) };
+    const headers = {
+      'Content-Type': entry.type,
+      'Cache-Control': cacheControl(path),
+      ETag: tag,
+      ...(br === null ? {} : { Vary: 'Accept-Encoding' }),
+    };
     assets.set(path, { body, br, headers, tag });
   }
   const shell = assets.get('/index.html');
@@ -106,7 +127,9 @@ export const loadAssets = async (directory: string): Promise<Assets> => {
       if (asset !== undefined) return serve(asset, accept);
       // Only the shell tolerates a query; it is the app's to read.
       const path = url.split('?', 1)[0] ?? url;
-      return routes.some((route) => route.test(path)) ? serve(shell, accept) : { ...missing, headers: { ...plain, ...noStore } };
+      return routes.some((route) => route.test(path))
+        ? serve(shell, accept)
+        : { ...missing, headers: { ...plain, ...noStore } };
     },
   };
 };

@@ -52,18 +52,27 @@ export interface AttachmentDeps {
   /** Parse what is sent, too: tests and development. */
   readonly checkAnswers?: boolean | undefined;
   /** For tests; the limits otherwise. */
-  readonly timing?: { readonly handshakeMs?: number; readonly slowDrainMs?: number; readonly pingIntervalMs?: number } | undefined;
+  readonly timing?:
+    { readonly handshakeMs?: number; readonly slowDrainMs?: number; readonly pingIntervalMs?: number } | undefined;
 }
 
 const safeId = (json: unknown): number => {
   const id = typeof json === 'object' && json !== null && 'id' in json ? json.id : null;
   return Number.isSafeInteger(id) && Number(id) >= 0 ? Number(id) : -1;
 };
-const memberOf = (json: unknown, name: string): unknown => (typeof json === 'object' && json !== null ? (json as Record<string, unknown>)[name] : undefined);
+const memberOf = (json: unknown, name: string): unknown =>
+  typeof json === 'object' && json !== null ? (json as Record<string, unknown>)[name] : undefined;
 
 /** Where an error came from, without its message: messages carry values, and the log must not. */
 const originOfError = (error: unknown): string =>
-  error instanceof Error ? `${error.name} ${(error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)).slice(0, 6).map((line) => line.trim()).join(' < ')}` : typeof error;
+  error instanceof Error
+    ? `${error.name} ${(error.stack ?? '')
+        .split('\n')
+        .filter((line) => /^\s+at /.test(line))
+        .slice(0, 6)
+        .map((line) => line.trim())
+        .join(' < ')}`
+    : typeof error;
 
 class Attached implements Attachment {
   readonly id = randomUUID();
@@ -95,7 +104,9 @@ class Attached implements Attachment {
     const rate = { perWindow: limits.inboundPerWindow, windowMs: limits.inboundWindowMs };
     this.#requests = new Bucket({ ...rate, burst: limits.inboundBurst }, performance.now());
     this.#acks = new Bucket({ ...rate, burst: limits.inboundPerWindow }, performance.now());
-    this.#outbox = new Outbox(channel, deps.timing?.slowDrainMs ?? limits.slowDrainMs, () => this.close(closeCodes.tooSlow, 'too slow; resume from your cursor'));
+    this.#outbox = new Outbox(channel, deps.timing?.slowDrainMs ?? limits.slowDrainMs, () =>
+      this.close(closeCodes.tooSlow, 'too slow; resume from your cursor'),
+    );
     this.#sink = { attachmentId: this.id, deliver: (encoded, bytes) => this.#outbox.push(encoded, bytes) };
   }
 
@@ -104,9 +115,18 @@ class Attached implements Attachment {
   }
 
   begin(): void {
-    this.#deps.roster.opening(this, (oldest) => oldest.close(closeCodes.signedOut, 'another connection needed the place'));
-    this.#channel.open({ text: (text) => this.#receive(text), seen: () => this.#seen(), closed: () => this.#ended('peer') });
-    this.#handshake = setTimeout(() => this.close(closeCodes.signedOut, 'not initialized in time'), this.#deps.timing?.handshakeMs ?? limits.handshakeMs);
+    this.#deps.roster.opening(this, (oldest) =>
+      oldest.close(closeCodes.signedOut, 'another connection needed the place'),
+    );
+    this.#channel.open({
+      text: (text) => this.#receive(text),
+      seen: () => this.#seen(),
+      closed: () => this.#ended('peer'),
+    });
+    this.#handshake = setTimeout(
+      () => this.close(closeCodes.signedOut, 'not initialized in time'),
+      this.#deps.timing?.handshakeMs ?? limits.handshakeMs,
+    );
     const nonce = this.#nonce ?? '';
     this.#send({ kind: 'hello', wire, bootId: this.#deps.bootId, nonce } satisfies Hello);
   }
@@ -151,7 +171,12 @@ class Attached implements Attachment {
     return bytes;
   }
 
-  #fail(id: number, method: MethodName | undefined, code: ErrorCode, about: { message?: string; details?: ErrorDetails } = {}): void {
+  #fail(
+    id: number,
+    method: MethodName | undefined,
+    code: ErrorCode,
+    about: { message?: string; details?: ErrorDetails } = {},
+  ): void {
     const details = about.details === undefined ? {} : { details: about.details };
     const error = { code, message: about.message ?? errors[code][0], retryable: errors[code][1], ...details };
     this.#send({ kind: 'error', id, ...(method === undefined ? {} : { method }), error });
@@ -189,7 +214,8 @@ class Attached implements Attachment {
   /** The staircase: each step refuses by one code, the last hands over. */
   #accept(frame: z.infer<typeof request>): void {
     const { id, key } = frame;
-    if (!isMethod(frame.method)) return this.#fail(id, undefined, this.#actor === null ? 'not_initialized' : 'unsupported_capability');
+    if (!isMethod(frame.method))
+      return this.#fail(id, undefined, this.#actor === null ? 'not_initialized' : 'unsupported_capability');
     const method = frame.method;
     if (this.#retired !== null) return this.#fail(id, method, 'unauthorized');
     const isOpen = method === 'connection.initialize' || method === 'connection.ping';
@@ -200,7 +226,10 @@ class Attached implements Attachment {
       return this.close(closeCodes.incompatible, 'another version');
     }
     const params = z.safeParse(methods[method].params, frame.params);
-    if (!params.success) return this.#fail(id, method, 'bad_request', { details: { where: `params.${explain(params.error)}`.slice(0, 200) } });
+    if (!params.success)
+      return this.#fail(id, method, 'bad_request', {
+        details: { where: `params.${explain(params.error)}`.slice(0, 200) },
+      });
     if (methods[method].mutates !== (key !== undefined)) return this.#fail(id, method, 'invalid_key');
     if (method === 'connection.initialize') return this.#initialize(id, params.data as Params<'connection.initialize'>);
     if (this.#actor === null) return void this.#answer(id, method, { now: this.#deps.now() });
@@ -215,12 +244,17 @@ class Attached implements Attachment {
   #initialize(id: number, params: Params<'connection.initialize'>): void {
     const method = 'connection.initialize';
     const nonce = this.#nonce;
-    if (nonce === null) return this.#fail(id, method, 'bad_request', { details: { where: 'method: already initialized' } });
+    if (nonce === null)
+      return this.#fail(id, method, 'bad_request', { details: { where: 'method: already initialized' } });
     this.#nonce = null; // used up by the first attempt, right or wrong
     const actor = this.#identify(params, nonce);
     if (actor === null) {
       const code = this.#who.kind === 'browser' ? 'unauthorized' : 'forbidden';
-      this.#deps.log({ event: 'refused', reason: this.#who.kind === 'browser' ? 'possession' : 'inside_agent', attachment: this.id });
+      this.#deps.log({
+        event: 'refused',
+        reason: this.#who.kind === 'browser' ? 'possession' : 'inside_agent',
+        attachment: this.id,
+      });
       this.#fail(id, method, code);
       return this.close(closeCodes.signedOut, 'possession not proven');
     }
@@ -234,7 +268,12 @@ class Attached implements Attachment {
     this.#actor = actor;
     this.#deps.feed.attach(this.#sink);
     this.#pings = setInterval(() => this.#beat(), this.#deps.timing?.pingIntervalMs ?? limits.pingIntervalMs);
-    this.#deps.log({ event: 'attached', attachment: this.id, client: actor.kind, operator: actor.kind === 'browser' || actor.kind === 'local' || actor.operator });
+    this.#deps.log({
+      event: 'attached',
+      attachment: this.id,
+      client: actor.kind,
+      operator: actor.kind === 'browser' || actor.kind === 'local' || actor.operator,
+    });
     this.#answer(id, method, {
       attachmentId: this.id,
       bridgeId: this.#deps.bridgeId,
@@ -253,12 +292,22 @@ class Attached implements Attachment {
     if (who.kind === 'local') return { kind: 'local', attachmentId: this.id, tty: who.tty };
     if (who.kind === 'control') {
       const peer = examinePeer(params.peer?.pid ?? null, nonce, who);
-      return peer.isInside ? null : { kind: 'cli', attachmentId: this.id, pid: peer.pid, operator: peer.isOperator, tty: peer.hasTty };
+      return peer.isInside
+        ? null
+        : { kind: 'cli', attachmentId: this.id, pid: peer.pid, operator: peer.isOperator, tty: peer.hasTty };
     }
     const text = socketProofText({ origin: who.origin, path: who.path, bootId: this.#deps.bootId, nonce });
     const key = createPublicKey({ key: Buffer.from(who.publicKeySpki), format: 'der', type: 'spki' });
     const isProven = who.isLive() && verify(null, Buffer.from(text), key, Buffer.from(params.proof ?? '', 'base64url'));
-    return isProven ? { kind: 'browser', attachmentId: this.id, sessionId: who.sessionId, keyId: who.keyId, publicKeySpki: who.publicKeySpki } : null;
+    return isProven
+      ? {
+          kind: 'browser',
+          attachmentId: this.id,
+          sessionId: who.sessionId,
+          keyId: who.keyId,
+          publicKeySpki: who.publicKeySpki,
+        }
+      : null;
   }
 
   #beat(): void {
@@ -270,20 +319,34 @@ class Attached implements Attachment {
     this.#channel.ping();
   }
 
-  async #perform(id: number, method: MethodName, params: Record<string, unknown>, key: string | undefined, actor: Actor): Promise<void> {
+  async #perform(
+    id: number,
+    method: MethodName,
+    params: Record<string, unknown>,
+    key: string | undefined,
+    actor: Actor,
+  ): Promise<void> {
     const controller = new AbortController();
     this.#pending.set(id, controller);
     const startedAt = performance.now();
     let code = 'ok';
     let bytes = 0;
     try {
-      const answer = await (this.#own(method, params) ?? this.#deps.dispatch({ method, params, key, actor, sink: this.#sink, signal: controller.signal }));
+      const answer = await (this.#own(method, params) ??
+        this.#deps.dispatch({ method, params, key, actor, sink: this.#sink, signal: controller.signal }));
       if (!this.#isClosed) bytes = this.#answer(id, method, answer);
     } catch (error) {
       code = this.#failed(id, method, error);
     }
     this.#pending.delete(id);
-    this.#deps.log({ event: 'request', attachment: this.id, method, code, bytes, ms: Math.round(performance.now() - startedAt) });
+    this.#deps.log({
+      event: 'request',
+      attachment: this.id,
+      method,
+      code,
+      bytes,
+      ms: Math.round(performance.now() - startedAt),
+    });
     if (method === 'conversation.subscribe' || method === 'conversation.unsubscribe') this.#deps.roster.changed();
     if (this.#retired !== null && this.#pending.size === 0) this.close(this.#retired.code, this.#retired.reason);
   }
@@ -302,7 +365,10 @@ class Attached implements Attachment {
     }
     if (method !== 'ticket.create') return null;
     if (this.#who.kind !== 'browser') throw new Refusal('forbidden');
-    return { ticket: this.#who.ticket((params as Params<'ticket.create'>).path), expiresAt: this.#deps.now() + limits.ticketMs };
+    return {
+      ticket: this.#who.ticket((params as Params<'ticket.create'>).path),
+      expiresAt: this.#deps.now() + limits.ticketMs,
+    };
   }
 
   #answer(id: number, method: MethodName, result: Record<string, unknown>): number {
@@ -316,12 +382,30 @@ class Attached implements Attachment {
   /** Says only what this method may say; the rest is internal, with an id to find it by in the log. */
   #failed(id: number, method: MethodName | undefined, error: unknown): string {
     if (error instanceof Refusal && isAllowedCode(method, error.code)) {
-      if (error.cause !== undefined) this.#deps.log({ event: 'cause', attachment: this.id, method: method ?? null, code: error.code, from: originOfError(error.cause) });
-      if (!this.#isClosed) this.#fail(id, method, error.code, { message: error.message, ...(error.details === undefined ? {} : { details: error.details }) });
+      if (error.cause !== undefined)
+        this.#deps.log({
+          event: 'cause',
+          attachment: this.id,
+          method: method ?? null,
+          code: error.code,
+          from: originOfError(error.cause),
+        });
+      if (!this.#isClosed)
+        this.#fail(id, method, error.code, {
+          message: error.message,
+          ...(error.details === undefined ? {} : { details: error.details }),
+        });
       return error.code;
     }
     const correlation = randomUUID();
-    this.#deps.log({ event: 'internal', attachment: this.id, method: method ?? null, correlation, code: error instanceof Refusal ? error.code : null, from: originOfError(error) });
+    this.#deps.log({
+      event: 'internal',
+      attachment: this.id,
+      method: method ?? null,
+      correlation,
+      code: error instanceof Refusal ? error.code : null,
+      from: originOfError(error),
+    });
     if (!this.#isClosed) this.#fail(id, method, 'internal_error', { details: { correlation } });
     return 'internal_error';
   }

@@ -51,7 +51,12 @@ const statusOf: Partial<Record<ErrorCode, number>> = {
 };
 
 /** An error as the frames say it, in JSON. */
-export const answerRefusal = (response: ServerResponse, headers: Headers, refusal: Refusal, status = statusOf[refusal.code] ?? 500): void => {
+export const answerRefusal = (
+  response: ServerResponse,
+  headers: Headers,
+  refusal: Refusal,
+  status = statusOf[refusal.code] ?? 500,
+): void => {
   const { code, message, retryable } = refusal;
   answerJson(response, headers, status, { error: { code, message, retryable } });
 };
@@ -60,13 +65,24 @@ export const answerJson = (response: ServerResponse, headers: Headers, status: n
   const bytes = Buffer.from(JSON.stringify(body));
   // A refusal may leave a body unread: the connection ends with it.
   const ending = status >= 400 ? { Connection: 'close' } : {};
-  response.writeHead(status, { ...headers, ...noStore, ...ending, 'Content-Type': 'application/json; charset=utf-8', 'Content-Length': bytes.length }).end(bytes);
+  response
+    .writeHead(status, {
+      ...headers,
+      ...noStore,
+      ...ending,
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Length': bytes.length,
+    })
+    .end(bytes);
 };
 
 const dispositionOf = (mime: string, name: string | null): string => {
   const kind = mime.startsWith('image/') ? 'inline' : 'attachment';
   // RFC 8187: percent-encoded UTF-8; encodeURIComponent leaves ' ( ) * as they are.
-  const encoded = encodeURIComponent((name ?? 'blob').toWellFormed()).replace(/['()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`);
+  const encoded = encodeURIComponent((name ?? 'blob').toWellFormed()).replace(
+    /['()*]/g,
+    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
   return `${kind}; filename*=UTF-8''${encoded}`;
 };
 
@@ -100,7 +116,10 @@ export class BlobDoor {
   /** `rest` is `blob/<sha256>?conversation=ID`. Served so that nothing in it can run, wherever it is opened. */
   async get(rest: string, response: ServerResponse): Promise<void> {
     const [path = '', query = ''] = rest.split('?', 2);
-    const found = this.#deps.blobs.read(new URLSearchParams(query).get('conversation') ?? '', path.slice('blob/'.length));
+    const found = this.#deps.blobs.read(
+      new URLSearchParams(query).get('conversation') ?? '',
+      path.slice('blob/'.length),
+    );
     if (found === null) throw new Refusal('blob_unknown');
     const source = createReadStream(found.path);
     response.writeHead(200, {

@@ -63,10 +63,15 @@ export const lineChannel = (socket: Socket): Channel => {
  * Listens at `path`. The caller holds the lock of this state, so a socket found there is a dead bridge's and is
  * replaced; anything else found there is an error.
  */
-export const listenControl = async (path: string, peersDirectory: string, serve: (socket: Socket) => void): Promise<Server> => {
+export const listenControl = async (
+  path: string,
+  peersDirectory: string,
+  serve: (socket: Socket) => void,
+): Promise<Server> => {
   mkdirSync(peersDirectory, { recursive: true, mode: 0o700 });
   const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found !== undefined && !found.isSocket()) throw new Error(`${path} is in the way of the control socket. Remove it, then start again.`);
+  if (found !== undefined && !found.isSocket())
+    throw new Error(`${path} is in the way of the control socket. Remove it, then start again.`);
   rmSync(path, { force: true });
   const server = createServer({ allowHalfOpen: false }, serve);
   // Bound under a closed mask: the socket is never open to others, not even for a moment. Binding a path is synchronous.

@@ -19,14 +19,18 @@ import type { Tickets } from './tickets.ts';
 export interface GateLedger extends SessionLedger {
   readonly bridgeId: string;
   readonly lineage: string;
-  readonly read: SessionLedger['read'] & { conversation(conversationId: string): Pick<ConversationRow, 'conversationId'> | null };
+  readonly read: SessionLedger['read'] & {
+    conversation(conversationId: string): Pick<ConversationRow, 'conversationId'> | null;
+  };
   readonly blobs: Blobs;
 }
 const launchRequest = z.strictObject({ token: base64url(64), publicKey: base64url(128) });
-const noContent = (response: ServerResponse, headers: Headers): void => void response.writeHead(204, { ...headers, ...noStore }).end();
+const noContent = (response: ServerResponse, headers: Headers): void =>
+  void response.writeHead(204, { ...headers, ...noStore }).end();
 
 /** What the browser says it is: shown to the operator as inert text. */
-const clientOf = (request: IncomingMessage): string => (request.headers['user-agent'] ?? 'unknown').replace(/[^\x20-\x7e]/g, '').slice(0, 200);
+const clientOf = (request: IncomingMessage): string =>
+  (request.headers['user-agent'] ?? 'unknown').replace(/[^\x20-\x7e]/g, '').slice(0, 200);
 
 const parseJson = (body: Buffer): unknown => {
   try {
@@ -56,7 +60,11 @@ export class Door {
   constructor(parts: DoorParts) {
     this.#parts = parts;
     const { ledger, headers } = parts;
-    this.#blobs = new BlobDoor({ blobs: ledger.blobs, hasConversation: (id) => ledger.read.conversation(id) !== null, headers });
+    this.#blobs = new BlobDoor({
+      blobs: ledger.blobs,
+      hasConversation: (id) => ledger.read.conversation(id) !== null,
+      headers,
+    });
   }
 
   /** Answers, or rejects with what is no Refusal. */
@@ -68,7 +76,11 @@ export class Door {
       else await this.#below(allowed, request, response);
     } catch (error) {
       if (!(error instanceof Refusal) || response.headersSent) throw error;
-      this.#parts.log({ event: 'refused', reason: error.code, route: allowed.kind === 'base' ? allowed.route : allowed.kind });
+      this.#parts.log({
+        event: 'refused',
+        reason: error.code,
+        route: allowed.kind === 'base' ? allowed.route : allowed.kind,
+      });
       answerRefusal(response, this.#parts.headers, error);
     }
   }
@@ -78,7 +90,13 @@ export class Door {
     const br = encodings.some((one) => one.trim().split(';')[0] === 'br');
     const answer = this.#parts.assets.answer(url, { br, tag: request.headers['if-none-match'] });
     if (answer.status === 404) this.#parts.log({ event: 'refused', reason: 'path', status: 404 });
-    response.writeHead(answer.status, { ...this.#parts.headers, ...answer.headers, ...(answer.status === 304 ? {} : { 'Content-Length': Buffer.byteLength(answer.body) }) }).end(answer.body);
+    response
+      .writeHead(answer.status, {
+        ...this.#parts.headers,
+        ...answer.headers,
+        ...(answer.status === 304 ? {} : { 'Content-Length': Buffer.byteLength(answer.body) }),
+      })
+      .end(answer.body);
   }
 
   async #launch(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -87,12 +105,17 @@ export class Door {
     const key = parsed.success ? ed25519Spki(parsed.data.publicKey) : null;
     if (!parsed.success || key === null) return this.#refuseLaunch(response, 400, 'launch_body');
     // Taken before anything is awaited: of a hundred at once, one finds it.
-    if (!this.#parts.tokens.take(parsed.data.token)) return this.#refuseLaunch(response, 401, this.#parts.tokens.isClosed ? 'launch_closed' : 'launch_token');
+    if (!this.#parts.tokens.take(parsed.data.token))
+      return this.#refuseLaunch(response, 401, this.#parts.tokens.isClosed ? 'launch_closed' : 'launch_token');
     const { row, cookie } = await this.#parts.sessions.mint(key, clientOf(request));
     this.#parts.log({ event: 'session', session: row.sessionId });
     this.#parts.feed.invalidate('sessions');
     response.setHeader('Set-Cookie', this.#parts.sessions.setCookie(cookie));
-    answerJson(response, this.#parts.headers, 200, { base: this.#parts.sessions.base, bridgeId: this.#parts.ledger.bridgeId, lineage: this.#parts.ledger.lineage });
+    answerJson(response, this.#parts.headers, 200, {
+      base: this.#parts.sessions.base,
+      bridgeId: this.#parts.ledger.bridgeId,
+      lineage: this.#parts.ledger.lineage,
+    });
   }
 
   #refuseLaunch(response: ServerResponse, status: 400 | 401, reason: string): void {
@@ -100,7 +123,11 @@ export class Door {
     answerRefusal(response, this.#parts.headers, new Refusal(status === 400 ? 'bad_request' : 'unauthorized'), status);
   }
 
-  async #below(allowed: Extract<Allowed, { kind: 'base' }>, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #below(
+    allowed: Extract<Allowed, { kind: 'base' }>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const found = this.#parts.sessions.find(allowed.cookies);
     if (found.state !== 'live') {
       const status = found.state === 'revoked' ? 410 : 401;
@@ -112,7 +139,8 @@ export class Door {
       await this.#parts.sessions.touch(sessionId);
       return noContent(response, this.#parts.headers);
     }
-    if (allowed.route === 'logout' || allowed.route === 'forget') return this.#end(allowed.route, sessionId, request, response);
+    if (allowed.route === 'logout' || allowed.route === 'forget')
+      return this.#end(allowed.route, sessionId, request, response);
     const ticket = request.headers['x-ticket'];
     if (typeof ticket !== 'string' || !this.#parts.tickets.take(ticket, sessionId, allowed.rest)) {
       this.#parts.log({ event: 'refused', reason: 'ticket', status: 401, route: allowed.route });
@@ -122,9 +150,15 @@ export class Door {
     return this.#blobs.get(allowed.rest, response);
   }
 
-  async #end(route: 'logout' | 'forget', sessionId: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  async #end(
+    route: 'logout' | 'forget',
+    sessionId: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
     const body = await readBody(request, response, limits.postBodyBytes);
-    if (!z.safeParse(z.strictObject({}), body === null ? undefined : parseJson(body)).success) throw new Refusal('bad_request');
+    if (!z.safeParse(z.strictObject({}), body === null ? undefined : parseJson(body)).success)
+      throw new Refusal('bad_request');
     this.#parts.retire(await this.#parts.sessions.revoke(sessionId, 'logout'));
     response.setHeader('Set-Cookie', this.#parts.sessions.expireCookie());
     // Never "cookies": that would delete those of other local tools.

@@ -68,7 +68,11 @@ export interface Gate {
   close(): Promise<void>;
 }
 
-const openListener = async (deps: GateDeps, sessions: Sessions, parts: Omit<Parameters<typeof listenHttp>[0], 'port' | 'log'>): Promise<Listener> => {
+const openListener = async (
+  deps: GateDeps,
+  sessions: Sessions,
+  parts: Omit<Parameters<typeof listenHttp>[0], 'port' | 'log'>,
+): Promise<Listener> => {
   try {
     return await listenHttp({ ...parts, port: deps.port, log: deps.log });
   } catch (error) {
@@ -82,15 +86,25 @@ const openListener = async (deps: GateDeps, sessions: Sessions, parts: Omit<Para
 };
 
 /** Sessions end together with their sockets. */
-const retireIn = (roster: Roster, feed: Pick<Feed, 'invalidate'>) => (sessionIds: readonly string[]): void => {
-  for (const one of roster.all()) if (one.sessionId !== null && sessionIds.includes(one.sessionId)) one.retire(closeCodes.signedOut, 'signed out');
-  feed.invalidate('sessions');
-};
+const retireIn =
+  (roster: Roster, feed: Pick<Feed, 'invalidate'>) =>
+  (sessionIds: readonly string[]): void => {
+    for (const one of roster.all())
+      if (one.sessionId !== null && sessionIds.includes(one.sessionId)) one.retire(closeCodes.signedOut, 'signed out');
+    feed.invalidate('sessions');
+  };
 
 /** Every connection is told, has a moment to hear it, and is cut off. */
-const closeAll = async (parts: { listener: Listener; control: Server; roster: Roster; open: ReadonlySet<{ destroy(): void }> }): Promise<void> => {
+const closeAll = async (parts: {
+  listener: Listener;
+  control: Server;
+  roster: Roster;
+  open: ReadonlySet<{ destroy(): void }>;
+}): Promise<void> => {
   const { listener, control, roster, open } = parts;
-  const ended = [listener.server, control].map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+  const ended = [listener.server, control].map(
+    (server) => new Promise<void>((resolve) => server.close(() => resolve())),
+  );
   for (const one of roster.all()) one.close(closeCodes.stopping, 'the bridge is stopping');
   const cutOff = setTimeout(() => {
     for (const socket of open) socket.destroy();

@@ -17,8 +17,12 @@ export const mayCall = (actor: Actor, name: MethodName): boolean => {
   return actor.kind === 'local' || actor.operator || (!mutates && capability !== operate);
 };
 /** Capabilities this actor has at least one method of, sorted. */
-export const grantedTo = (actor: Actor): string[] => everyCapability.filter((capability) => methodNames.some((name) => methods[name].capability === capability && mayCall(actor, name)));
+export const grantedTo = (actor: Actor): string[] =>
+  everyCapability.filter((capability) =>
+    methodNames.some((name) => methods[name].capability === capability && mayCall(actor, name)),
+  );
 
 /** Whether `method` may answer with `code`; anything else is internal. */
 export const isAllowedCode = (method: MethodName | undefined, code: ErrorCode): boolean =>
-  (commonErrors as readonly ErrorCode[]).includes(code) || (method !== undefined && (methods[method].errors as readonly ErrorCode[]).includes(code));
+  (commonErrors as readonly ErrorCode[]).includes(code) ||
+  (method !== undefined && (methods[method].errors as readonly ErrorCode[]).includes(code));

@@ -40,7 +40,8 @@ const listenerIn = (table: string, port: number): { inode: string; uid: number }
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   for (const line of readOr(() => readFileSync(table, 'utf8'), '').split('\n')) {
     const fields = line.trim().split(/\s+/);
-    if (fields[1]?.endsWith(suffix) === true && fields[3] === listening) return { inode: fields[9] ?? '', uid: Number(fields[7]) };
+    if (fields[1]?.endsWith(suffix) === true && fields[3] === listening)
+      return { inode: fields[9] ?? '', uid: Number(fields[7]) };
   }
   return null;
 };
@@ -51,7 +52,9 @@ export const holderOf = (port: number): Holder => {
   if (listener === null) return { pid: null, program: null, uid: null };
   const wanted = `socket:[${listener.inode}]`;
   for (const pid of readOr(() => readdirSync('/proc'), []).filter((name) => /^\d+$/.test(name))) {
-    const isHeld = readOr(() => readdirSync(`/proc/${pid}/fd`), []).some((fd) => readOr(() => readlinkSync(`/proc/${pid}/fd/${fd}`), '') === wanted);
+    const isHeld = readOr(() => readdirSync(`/proc/${pid}/fd`), []).some(
+      (fd) => readOr(() => readlinkSync(`/proc/${pid}/fd/${fd}`), '') === wanted,
+    );
     if (!isHeld) continue;
     const program = readOr(() => readFileSync(`/proc/${pid}/comm`, 'utf8'), '').replace(/[^\x20-\x7e]/g, '');
     return { pid: Number(pid), program: program === '' ? null : program, uid: listener.uid };

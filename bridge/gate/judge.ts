@@ -26,7 +26,13 @@ export type Verdict =
   | { readonly kind: 'asset'; readonly url: string }
   | { readonly kind: 'launch'; readonly bytes: number }
   /** `cookies` are well-formed candidates, unproven; `rest` is the path below base with its query. */
-  | { readonly kind: 'base'; readonly route: BaseRoute; readonly rest: string; readonly cookies: readonly string[]; readonly bytes: number };
+  | {
+      readonly kind: 'base';
+      readonly route: BaseRoute;
+      readonly rest: string;
+      readonly cookies: readonly string[];
+      readonly bytes: number;
+    };
 
 export const cookieName = 'cs';
 /** Another local program may plant cookies of our name on wider paths; they are candidates, never an error. */
@@ -81,7 +87,12 @@ const cookiesOf = (head: Head): string[] =>
     .filter((value) => cookiePattern.test(value))
     .slice(0, cookieCandidates);
 
-const routes: readonly { readonly path: RegExp; readonly method: string; readonly route: BaseRoute; readonly type: RegExp | null }[] = [
+const routes: readonly {
+  readonly path: RegExp;
+  readonly method: string;
+  readonly route: BaseRoute;
+  readonly type: RegExp | null;
+}[] = [
   { path: /^session$/, method: 'GET', route: 'session', type: null },
   { path: /^socket$/, method: 'GET', route: 'socket', type: null },
   { path: /^logout$/, method: 'POST', route: 'logout', type: jsonPattern },
@@ -122,7 +133,8 @@ export const judge = (head: Head, ground: Ground): Verdict => {
   const http = judgeHttp(head, ground);
   if (http !== null) return http;
   const isGet = head.method === 'GET';
-  if ((!isGet || head.upgrade) && !isExactly(valuesOf(head, 'origin'), originOf(ground.port))) return refuse(403, 'origin');
+  if ((!isGet || head.upgrade) && !isExactly(valuesOf(head, 'origin'), originOf(ground.port)))
+    return refuse(403, 'origin');
   if (!isGet && head.method !== 'POST' && head.method !== 'PUT') return refuse(405, 'method');
   const bytes = isGet && valuesOf(head, 'content-length').length === 0 ? 0 : bodyBytes(head);
   if (bytes === null) return refuse(isGet ? 400 : 411, 'content_length');
@@ -130,7 +142,8 @@ export const judge = (head: Head, ground: Ground): Verdict => {
 
   const below = basePattern.exec(head.url);
   // A segment that was rotated away is answered like a session that ended, so that the app asks to sign in again.
-  if (below !== null) return isSame(below[1] ?? '', ground.base) ? judgeBase(head, below[2] ?? '', bytes) : refuse(401, 'segment');
+  if (below !== null)
+    return isSame(below[1] ?? '', ground.base) ? judgeBase(head, below[2] ?? '', bytes) : refuse(401, 'segment');
   if (head.upgrade) return refuse(404, 'path');
   if (head.url === '/launch') {
     if (head.method !== 'POST') return refuse(405, 'method');

@@ -24,7 +24,10 @@ export class LaunchTokens {
   mint(): string {
     const token = randomBytes(limits.launchTokenBytes).toString('base64url');
     this.#wrong = 0;
-    this.#alive = [...this.#alive.slice(1 - aliveAtOnce), { hash: digest(token), until: this.#monotonic() + limits.launchTokenMs }];
+    this.#alive = [
+      ...this.#alive.slice(1 - aliveAtOnce),
+      { hash: digest(token), until: this.#monotonic() + limits.launchTokenMs },
+    ];
     return token;
   }
 

@@ -76,7 +76,9 @@ const statusOfProtocolError = (code: unknown): number =>
 /** Answers and closes. No body of the request is read. */
 export const refuseRequest = (response: ServerResponse, status: number, headers: Headers): void => {
   const body = `${STATUS_CODES[status] ?? 'Refused'}\n`;
-  response.writeHead(status, { ...headers, ...plain, 'Content-Length': Buffer.byteLength(body), Connection: 'close' }).end(body);
+  response
+    .writeHead(status, { ...headers, ...plain, 'Content-Length': Buffer.byteLength(body), Connection: 'close' })
+    .end(body);
 };
 
 const endBare = (socket: Duplex, status: number, headers: Headers): void => {
@@ -163,7 +165,11 @@ export const listenHttp = async (deps: ListenDeps): Promise<Listener> => {
 };
 
 /** The body of a judged request, at most `maxBytes`; null when it was longer or broke off. */
-export const readBody = async (request: IncomingMessage, response: ServerResponse, maxBytes: number): Promise<Buffer | null> => {
+export const readBody = async (
+  request: IncomingMessage,
+  response: ServerResponse,
+  maxBytes: number,
+): Promise<Buffer | null> => {
   if (request.headers.expect !== undefined) response.writeContinue();
   const parts: Buffer[] = [];
   let bytes = 0;

@@ -47,10 +47,16 @@ const isTerminal = (pid: number): boolean => {
 
 /** Looks once: the nonce's file is removed. A peer that proves nothing is nobody's operator. */
 export const examinePeer = (pid: number | null, nonce: string, deps: PeerDeps): Peer => {
-  if (pid === null || !Number.isSafeInteger(pid) || pid <= 0) return { pid: null, isInside: false, isOperator: false, hasTty: false };
+  if (pid === null || !Number.isSafeInteger(pid) || pid <= 0)
+    return { pid: null, isInside: false, isOperator: false, hasTty: false };
   const file = join(deps.peersDirectory, nonce);
   const isProven = holdsOpen(pid, file);
   rmSync(file, { force: true });
   const isInside = deps.insideAgent(pid);
-  return { pid: isProven ? pid : null, isInside, isOperator: isProven && !isInside, hasTty: isProven && isTerminal(pid) };
+  return {
+    pid: isProven ? pid : null,
+    isInside,
+    isOperator: isProven && !isInside,
+    hasTty: isProven && isTerminal(pid),
+  };
 };

@@ -31,7 +31,8 @@ export const socketChannel = (socket: WebSocket): Channel => ({
     socket.on('error', () => undefined);
   },
   send(text, sent): void {
-    if (socket.readyState === socket.OPEN) socket.send(text, { binary: false, compress: false }, (error) => (error ? undefined : sent()));
+    if (socket.readyState === socket.OPEN)
+      socket.send(text, { binary: false, compress: false }, (error) => (error ? undefined : sent()));
   },
   pause: () => socket.pause(),
   resume: () => socket.resume(),

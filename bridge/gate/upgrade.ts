@@ -28,18 +28,26 @@ const browserOf = (row: SessionRow, { sessions, tickets, attachmentDeps, origin 
   path: `${sessions.base}socket`,
   isLive: () => {
     const isLive = sessions.isLive(row.sessionId);
-    if (isLive) sessions.touch(row.sessionId).catch(() => attachmentDeps.log({ event: 'session_not_touched', session: row.sessionId }));
+    if (isLive)
+      sessions
+        .touch(row.sessionId)
+        .catch(() => attachmentDeps.log({ event: 'session_not_touched', session: row.sessionId }));
     return isLive;
   },
   // A page may name the path with or without our secret prefix.
-  ticket: (path) => tickets.create(row.sessionId, path.startsWith(sessions.base) ? path.slice(sessions.base.length) : path),
+  ticket: (path) =>
+    tickets.create(row.sessionId, path.startsWith(sessions.base) ? path.slice(sessions.base.length) : path),
 });
 
 /** Handles one upgrade; returns the status to refuse with, or null when the connection is taken. */
-export const makeUpgrade = (parts: UpgradeParts): ((allowed: Allowed, request: IncomingMessage, socket: Duplex, head: Buffer) => number | null) => {
+export const makeUpgrade = (
+  parts: UpgradeParts,
+): ((allowed: Allowed, request: IncomingMessage, socket: Duplex, head: Buffer) => number | null) => {
   const { log } = parts.attachmentDeps;
   const server = makeSocketServer();
-  server.on('headers', (lines) => lines.push(...Object.entries(parts.headers).map(([name, value]) => `${name}: ${value}`)));
+  server.on('headers', (lines) =>
+    lines.push(...Object.entries(parts.headers).map(([name, value]) => `${name}: ${value}`)),
+  );
   // With a listener ws leaves the refusal to us, with our headers.
   server.on('wsClientError', () => log({ event: 'refused', reason: 'websocket_head', status: 400, route: 'socket' }));
   return (allowed, request, socket, head) => {

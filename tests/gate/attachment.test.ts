@@ -25,7 +25,12 @@ describe('D-10 opening', () => {
     const mine = await signIn(ground);
     const { client, result } = await attach(ground, mine);
     expect(client.frames[0]?.kind).toBe('hello');
-    expect(result).toMatchObject({ bridgeId: 'bridge-1', lineage: 'lineage-1', heartbeatMs: 20_000, presenceTimeoutMs: 60_000 });
+    expect(result).toMatchObject({
+      bridgeId: 'bridge-1',
+      lineage: 'lineage-1',
+      heartbeatMs: 20_000,
+      presenceTimeoutMs: 60_000,
+    });
     expect(result['granted']).toContain('conversation.send');
     expect(result['granted']).not.toContain('bridge.operate');
     await client.until(() => client.frames.find((frame) => frame.kind === 'presence'));
@@ -54,7 +59,9 @@ describe('D-10 opening', () => {
     const mine = await signIn(ground);
     const { client } = await openSocket(ground, mine);
     const proof = proofOf(ground, mine, await client.hello());
-    expect(await client.call('connection.initialize', { ...initializeParams({ proof }), wire: 2, novelty: true })).toMatchObject({ error: { code: 'unsupported_version' } });
+    expect(
+      await client.call('connection.initialize', { ...initializeParams({ proof }), wire: 2, novelty: true }),
+    ).toMatchObject({ error: { code: 'unsupported_version' } });
     expect((await client.close()).code).toBe(4001);
   });
 
@@ -63,10 +70,15 @@ describe('D-10 opening', () => {
     const mine = await signIn(ground);
     const { client } = await openSocket(ground, mine);
     const proof = proofOf(ground, mine, await client.hello());
-    const answer = await client.call('connection.initialize', initializeParams({ proof, capabilities: ['bridge.operate'], peer: { pid: process.pid } }));
+    const answer = await client.call(
+      'connection.initialize',
+      initializeParams({ proof, capabilities: ['bridge.operate'], peer: { pid: process.pid } }),
+    );
     expect(answer.result?.['granted']).not.toContain('bridge.operate');
     for (const method of methodNames.filter((name) => methods[name].capability === 'bridge.operate')) {
-      expect(await client.call(method, {}, methods[method].mutates ? randomUUID() : undefined)).toMatchObject({ error: { code: 'unsupported_capability' } });
+      expect(await client.call(method, {}, methods[method].mutates ? randomUUID() : undefined)).toMatchObject({
+        error: { code: 'unsupported_capability' },
+      });
     }
     expect(await client.call('connection.ping', { scope: 'admin' })).toMatchObject({ error: { code: 'bad_request' } });
     expect(ground.calls).toEqual([]);
@@ -109,7 +121,10 @@ describe('D-11 requests', () => {
     const client = await browser();
     for (const text of ['nonsense', '[]', 'null', '{"kind":"request"}', '{"kind":"hello","id":"x"}']) {
       client.send(text);
-      expect(await client.until(() => client.frames.splice(0).find((frame) => frame.kind === 'error'))).toMatchObject({ id: -1, error: { code: 'bad_request' } });
+      expect(await client.until(() => client.frames.splice(0).find((frame) => frame.kind === 'error'))).toMatchObject({
+        id: -1,
+        error: { code: 'bad_request' },
+      });
     }
     client.send({ kind: 'request', id: 900, method: 'conversation.list', params: {}, extra: 1 });
     expect(await client.answer(900)).toMatchObject({ error: { code: 'bad_request' } });
@@ -118,7 +133,9 @@ describe('D-11 requests', () => {
   test('every method is checked: a key exactly where something changes (D-30)', async () => {
     await ground.start();
     const client = await browser();
-    expect(await client.call('conversation.archive', { conversationId: 'c1', archived: true })).toMatchObject({ error: { code: 'invalid_key' } });
+    expect(await client.call('conversation.archive', { conversationId: 'c1', archived: true })).toMatchObject({
+      error: { code: 'invalid_key' },
+    });
     expect(await client.call('conversation.list', {}, randomUUID())).toMatchObject({ error: { code: 'invalid_key' } });
     expect(await client.call('conversation.nothing')).toMatchObject({ error: { code: 'unsupported_capability' } });
     expect(ground.calls).toEqual([]);
@@ -131,9 +148,19 @@ describe('D-11 requests', () => {
     const key = randomUUID();
     await client.call('conversation.archive', { conversationId: 'c1', archived: true }, key);
     expect(ground.calls).toHaveLength(1);
-    expect(ground.calls[0]).toMatchObject({ method: 'conversation.archive', params: { conversationId: 'c1', archived: true }, key });
+    expect(ground.calls[0]).toMatchObject({
+      method: 'conversation.archive',
+      params: { conversationId: 'c1', archived: true },
+      key,
+    });
     const [row] = ground.ledger.rows.values();
-    expect(ground.calls[0]?.actor).toEqual({ kind: 'browser', attachmentId: result['attachmentId'], sessionId: row?.sessionId, keyId: row?.keyId, publicKeySpki: row?.publicKeySpki });
+    expect(ground.calls[0]?.actor).toEqual({
+      kind: 'browser',
+      attachmentId: result['attachmentId'],
+      sessionId: row?.sessionId,
+      keyId: row?.keyId,
+      publicKeySpki: row?.publicKeySpki,
+    });
     expect(ground.calls[0]?.sink.attachmentId).toBe(result['attachmentId']);
   });
 
@@ -141,7 +168,9 @@ describe('D-11 requests', () => {
     await ground.start();
     const client = await browser();
     const allowed = new Set<string>(['unknown_conversation']);
-    for (const code of errorCodes.filter((one) => ['unknown_conversation', 'digest_mismatch', 'blob_unknown'].includes(one))) {
+    for (const code of errorCodes.filter((one) =>
+      ['unknown_conversation', 'digest_mismatch', 'blob_unknown'].includes(one),
+    )) {
       ground.dispatch = () => Promise.reject(new Refusal(code));
       const answer = await client.call('conversation.get', { conversationId: 'c1' });
       expect(answer.error?.code).toBe(allowed.has(code) ? code : 'internal_error');
@@ -149,7 +178,9 @@ describe('D-11 requests', () => {
     ground.dispatch = () => Promise.reject(new Error('leaks /home/secret'));
     const answer = await client.call('conversation.get', { conversationId: 'c1' });
     expect(answer.error?.code).toBe('internal_error');
-    expect(ground.lines).toContainEqual(expect.objectContaining({ event: 'internal', correlation: answer.error?.details?.['correlation'] }));
+    expect(ground.lines).toContainEqual(
+      expect.objectContaining({ event: 'internal', correlation: answer.error?.details?.['correlation'] }),
+    );
     expect(JSON.stringify([answer, ground.lines])).not.toContain('/home/secret');
   });
 
@@ -163,7 +194,8 @@ describe('D-11 requests', () => {
   test('cancelRequest aborts one request, closing aborts all', async () => {
     await ground.start();
     const { client, socket } = await attach(ground, await signIn(ground));
-    ground.dispatch = (call) => new Promise((_resolve, reject) => call.signal.addEventListener('abort', () => reject(new Refusal('cancelled'))));
+    ground.dispatch = (call) =>
+      new Promise((_resolve, reject) => call.signal.addEventListener('abort', () => reject(new Refusal('cancelled'))));
     client.send({ kind: 'request', id: 500, method: 'conversation.list', params: {} });
     client.send({ kind: 'request', id: 501, method: 'conversation.list', params: {} });
     await client.call('connection.cancelRequest', { id: 500 });
@@ -181,15 +213,22 @@ describe('D-11 requests', () => {
     ground.dispatch = never;
     client.send({ kind: 'request', id: 500, method: 'conversation.list', params: {} });
     client.send({ kind: 'request', id: 500, method: 'conversation.list', params: {} });
-    expect(await client.answer(500)).toMatchObject({ error: { code: 'bad_request', details: { where: 'id: in use' } } });
+    expect(await client.answer(500)).toMatchObject({
+      error: { code: 'bad_request', details: { where: 'id: in use' } },
+    });
   });
 
   test('acks go to the feed, and an unknown subscription says so', async () => {
     await ground.start();
     const { client, result } = await attach(ground, await signIn(ground));
     expect(await client.call('connection.ack', { sub: 'c1', seq: 7 })).toMatchObject({ kind: 'result' });
-    expect(await client.call('connection.ack', { sub: 'c2', seq: 7 })).toMatchObject({ error: { code: 'unknown_subscription' } });
-    expect(ground.acks).toEqual([['c1', result['attachmentId'], 7], ['c2', result['attachmentId'], 7]]);
+    expect(await client.call('connection.ack', { sub: 'c2', seq: 7 })).toMatchObject({
+      error: { code: 'unknown_subscription' },
+    });
+    expect(ground.acks).toEqual([
+      ['c1', result['attachmentId'], 7],
+      ['c2', result['attachmentId'], 7],
+    ]);
   });
 
   test('the rate is bounded, acks apart, and who never stops is closed 4002', async () => {
@@ -198,9 +237,12 @@ describe('D-11 requests', () => {
     const burst = Array.from({ length: limits.inboundBurst + 10 }, (_, index) => 1000 + index);
     for (const id of burst) client.send({ kind: 'request', id, method: 'connection.ping', params: {} });
     const answers = await Promise.all(burst.map((id) => client.answer(id)));
-    expect(answers.filter((answer) => answer.error?.code === 'rate_limited' && answer.error.retryable).length).toBeGreaterThan(5);
+    expect(
+      answers.filter((answer) => answer.error?.code === 'rate_limited' && answer.error.retryable).length,
+    ).toBeGreaterThan(5);
     expect(await client.call('connection.ack', { sub: 'c1', seq: 1 })).toMatchObject({ kind: 'result' });
-    for (let id = 2000; id < 2000 + 3 * limits.inboundPerWindow; id += 1) client.send({ kind: 'request', id, method: 'connection.ping', params: {} });
+    for (let id = 2000; id < 2000 + 3 * limits.inboundPerWindow; id += 1)
+      client.send({ kind: 'request', id, method: 'connection.ping', params: {} });
     expect((await client.close()).code).toBe(4002);
   });
 
@@ -219,7 +261,10 @@ describe('D-11 requests', () => {
     await ground.start();
     const client = await browser();
     const answer = await client.call('ticket.create', { path: 'blob' });
-    expect(answer.result).toEqual({ ticket: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) as string, expiresAt: ground.wall + 10_000 });
+    expect(answer.result).toEqual({
+      ticket: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/) as string,
+      expiresAt: ground.wall + 10_000,
+    });
     const control = await openControl(ground);
     await control.client.call('connection.initialize', initializeParams());
     expect((await control.client.call('ticket.create', { path: 'blob' })).error?.code).toBe('forbidden');
@@ -228,7 +273,12 @@ describe('D-11 requests', () => {
 
 describe('D-47 slow attachments', () => {
   const frameOf = (kilobytes: number): readonly [string, number] => {
-    const text = JSON.stringify({ kind: 'invalidate', topic: 'conversations', generation: 1, filler: 'x'.repeat(kilobytes * 1024) });
+    const text = JSON.stringify({
+      kind: 'invalidate',
+      topic: 'conversations',
+      generation: 1,
+      filler: 'x'.repeat(kilobytes * 1024),
+    });
     return [text, Buffer.byteLength(text)];
   };
 
@@ -319,8 +369,12 @@ describe('endings', () => {
     await ground.start();
     const mine = await signIn(ground);
     const client = (await attach(ground, mine)).client;
-    ground.dispatch = async (call) => ({ revoked: call.method === 'bridge.revoke' ? await ground.gate.revoke(null) : 0 });
-    expect(await client.call('bridge.revoke', { sessionId: null }, randomUUID())).toMatchObject({ result: { revoked: 1 } });
+    ground.dispatch = async (call) => ({
+      revoked: call.method === 'bridge.revoke' ? await ground.gate.revoke(null) : 0,
+    });
+    expect(await client.call('bridge.revoke', { sessionId: null }, randomUUID())).toMatchObject({
+      result: { revoked: 1 },
+    });
     expect((await client.close()).code).toBe(1008);
     expect(ground.sinks.size).toBe(0);
   });
@@ -344,7 +398,10 @@ describe('endings', () => {
 test('an in-process client is served by the same code', async () => {
   await ground.start();
   let events: ChannelEvents | null = null;
-  const client: Client = new Client((text) => queueMicrotask(() => events?.text(text)), () => events?.closed());
+  const client: Client = new Client(
+    (text) => queueMicrotask(() => events?.text(text)),
+    () => events?.closed(),
+  );
   const channel: Channel = {
     open: (given) => (events = given),
     send: (text, sent) => queueMicrotask(() => (client.got(text), sent())),

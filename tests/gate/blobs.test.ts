@@ -15,14 +15,23 @@ beforeEach(async () => {
 });
 afterEach(() => ground.end());
 
-const ticket = async (path: string): Promise<string> => String((await client.call('ticket.create', { path })).result?.['ticket']);
+const ticket = async (path: string): Promise<string> =>
+  String((await client.call('ticket.create', { path })).result?.['ticket']);
 const put = async (query: string, body: Buffer | string, headers: Record<string, string> = {}): Promise<Answer> =>
   ask(ground.gate, 'PUT', `${mine.base}blob${query}`, {
-    headers: { Origin: ground.gate.origin, Cookie: mine.cookie, 'Content-Type': 'application/octet-stream', 'X-Ticket': await ticket('blob'), ...headers },
+    headers: {
+      Origin: ground.gate.origin,
+      Cookie: mine.cookie,
+      'Content-Type': 'application/octet-stream',
+      'X-Ticket': await ticket('blob'),
+      ...headers,
+    },
     body,
   });
 const get = async (sha256: string, headers: Record<string, string> = {}): Promise<Answer> =>
-  ask(ground.gate, 'GET', `${mine.base}blob/${sha256}?conversation=c1`, { headers: { Cookie: mine.cookie, 'X-Ticket': await ticket(`${mine.base}blob/${sha256}`), ...headers } });
+  ask(ground.gate, 'GET', `${mine.base}blob/${sha256}?conversation=c1`, {
+    headers: { Cookie: mine.cookie, 'X-Ticket': await ticket(`${mine.base}blob/${sha256}`), ...headers },
+  });
 const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex');
 
 describe('D-60 blobs', () => {
@@ -48,7 +57,9 @@ describe('D-60 blobs', () => {
     const { sha256, mime } = JSON.parse(stored.body) as { sha256: string; mime: string };
     expect(mime).toBe('text/plain');
     const answer = await get(sha256);
-    expect(answer.headers['content-disposition']).toBe("attachment; filename*=UTF-8''a%22b%0D%0AX%3A%20y%27%281%29.png");
+    expect(answer.headers['content-disposition']).toBe(
+      "attachment; filename*=UTF-8''a%22b%0D%0AX%3A%20y%27%281%29.png",
+    );
     expect(answer.headers['content-type']).toBe('text/plain; charset=utf-8');
     expect(answer.body).toBe(html);
   });
@@ -76,9 +87,15 @@ describe('D-60 blobs', () => {
 
   test('unknown conversations and foreign blobs are not told apart from absent ones', async () => {
     const unknown = await put('?conversation=c2', 'x');
-    expect([unknown.status, (JSON.parse(unknown.body) as { error: { code: string } }).error.code]).toEqual([404, 'unknown_conversation']);
+    expect([unknown.status, (JSON.parse(unknown.body) as { error: { code: string } }).error.code]).toEqual([
+      404,
+      'unknown_conversation',
+    ]);
     const absent = await get('0'.repeat(64));
-    expect([absent.status, (JSON.parse(absent.body) as { error: { code: string } }).error.code]).toEqual([404, 'blob_unknown']);
+    expect([absent.status, (JSON.parse(absent.body) as { error: { code: string } }).error.code]).toEqual([
+      404,
+      'blob_unknown',
+    ]);
     expect((await put(`?conversation=c1&name=${'n'.repeat(256)}`, 'x')).status).toBe(400);
   });
 
@@ -86,7 +103,9 @@ describe('D-60 blobs', () => {
     const large = Buffer.alloc(limits.blobBytes, 'a');
     const stored = await put('?conversation=c1', large, { Expect: '100-continue' });
     expect(stored.status).toBe(200);
-    const response = await put('?conversation=c1', 'x', { 'Content-Length': String(limits.blobBytes + 1) }).catch((error: unknown) => error);
+    const response = await put('?conversation=c1', 'x', { 'Content-Length': String(limits.blobBytes + 1) }).catch(
+      (error: unknown) => error,
+    );
     expect(response).toMatchObject({ status: 413 });
   });
 });

@@ -20,7 +20,10 @@ const initialize = async (client: Client, peer: { pid: number } | null, holds: b
   const { nonce } = await client.hello();
   const file = join(ground.directory, 'peers', nonce);
   const held = holds ? openSync(file, 'wx', 0o600) : null;
-  const answer = await client.call('connection.initialize', initializeParams(peer === null ? {} : { peer, client: { kind: 'cli', version: 'test', instanceId: randomUUID() } }));
+  const answer = await client.call(
+    'connection.initialize',
+    initializeParams(peer === null ? {} : { peer, client: { kind: 'cli', version: 'test', instanceId: randomUUID() } }),
+  );
   if (held !== null) closeSync(held);
   expect(existsSync(file)).toBe(false);
   return answer;
@@ -54,7 +57,9 @@ describe('L-35 who is at the control socket', () => {
     expect(answer.result?.['granted']).not.toContain('bridge.operate');
     expect(await client.call('conversation.list')).toMatchObject({ kind: 'result' });
     expect(ground.calls[0]?.actor).toMatchObject({ operator: false, pid: null });
-    for (const method of methodNames.filter((name) => methods[name].mutates || methods[name].capability === 'bridge.operate').slice(0, 5)) {
+    for (const method of methodNames
+      .filter((name) => methods[name].mutates || methods[name].capability === 'bridge.operate')
+      .slice(0, 5)) {
       ground.calls.length = 0;
       const refused = await client.call(method, {}, methods[method].mutates ? randomUUID() : undefined);
       expect(['forbidden', 'bad_request']).toContain(refused.error?.code);
@@ -62,7 +67,9 @@ describe('L-35 who is at the control socket', () => {
     }
     expect(await client.call('bridge.launch')).toMatchObject({ error: { code: 'forbidden' } });
     expect(await client.call('bridge.stop')).toMatchObject({ error: { code: 'forbidden' } });
-    expect(await client.call('conversation.archive', { conversationId: 'c1', archived: true }, randomUUID())).toMatchObject({ error: { code: 'forbidden' } });
+    expect(
+      await client.call('conversation.archive', { conversationId: 'c1', archived: true }, randomUUID()),
+    ).toMatchObject({ error: { code: 'forbidden' } });
   });
 
   test('a peer inside an agent is refused everything', async () => {
@@ -89,14 +96,28 @@ describe('L-35 who is at the control socket', () => {
   test('a terminal at standard input is seen, anything else is not', async () => {
     await ground.start();
     const deps = { peersDirectory: join(ground.directory, 'peers'), insideAgent: () => false };
-    const hold = 'require("fs").openSync(process.argv[1], "wx"); console.log("held"); setInterval(() => undefined, 1000);';
-    const plain = spawn(process.execPath, ['-e', hold, join(deps.peersDirectory, 'a')], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const hold =
+      'require("fs").openSync(process.argv[1], "wx"); console.log("held"); setInterval(() => undefined, 1000);';
+    const plain = spawn(process.execPath, ['-e', hold, join(deps.peersDirectory, 'a')], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-    const command = ['exec', process.execPath, '-e', hold, join(deps.peersDirectory, 'b')].map((part, index) => (index === 0 ? part : quote(part))).join(' ');
+    const command = ['exec', process.execPath, '-e', hold, join(deps.peersDirectory, 'b')]
+      .map((part, index) => (index === 0 ? part : quote(part)))
+      .join(' ');
     const pidFile = join(ground.directory, 'pid');
-    const tty = spawn('script', ['-qec', `echo $$ > ${pidFile}; ${command}`, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const tty = spawn('script', ['-qec', `echo $$ > ${pidFile}; ${command}`, '/dev/null'], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
     ground.onEnd(() => (plain.kill('SIGKILL'), tty.kill('SIGKILL')));
-    await Promise.all([plain, tty].map((child) => new Promise<void>((resolve) => child.stdout.on('data', (data: Buffer) => (String(data).includes('held') ? resolve() : undefined)))));
+    await Promise.all(
+      [plain, tty].map(
+        (child) =>
+          new Promise<void>((resolve) =>
+            child.stdout.on('data', (data: Buffer) => (String(data).includes('held') ? resolve() : undefined)),
+          ),
+      ),
+    );
     expect(examinePeer(plain.pid ?? 0, 'a', deps)).toMatchObject({ isOperator: true, hasTty: false });
     const inner = Number(readFileSync(pidFile, 'utf8'));
     expect(examinePeer(inner, 'b', deps)).toMatchObject({ isOperator: true, hasTty: true });
@@ -134,7 +155,11 @@ describe('NDJSON', () => {
     await ground.gate.close();
     const path = join(ground.directory, 'control.sock');
     expect(existsSync(path)).toBe(false);
-    const left = spawn(process.execPath, ['-e', 'require("net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))', path]);
+    const left = spawn(process.execPath, [
+      '-e',
+      'require("net").createServer().listen(process.argv[1], () => process.kill(process.pid, "SIGKILL"))',
+      path,
+    ]);
     await new Promise((resolve) => left.once('exit', resolve));
     expect(existsSync(path)).toBe(true);
     await ground.start();
@@ -152,6 +177,10 @@ describe('NDJSON', () => {
     const { client } = await openControl(ground);
     expect((await initialize(client, { pid: process.pid }, true)).kind).toBe('result');
     expect(silent.some((one) => one.client.closed !== null)).toBe(true);
-    await expect(new Promise((resolve, reject) => connect(join(ground.directory, 'control.sock')).once('connect', resolve).once('error', reject))).resolves.toBeUndefined();
+    await expect(
+      new Promise((resolve, reject) =>
+        connect(join(ground.directory, 'control.sock')).once('connect', resolve).once('error', reject),
+      ),
+    ).resolves.toBeUndefined();
   });
 });

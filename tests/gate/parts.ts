@@ -16,12 +16,16 @@ import { startGate, type Gate, type GateDeps, type GateLedger } from '../../brid
 import type { SessionNews } from '../../bridge/gate/sessions.ts';
 import type { SessionRow, Sink, Tx } from '../../bridge/ledger/contract.ts';
 
-export const shell = '<!doctype html><html><body><script>window.boot = 1;</script><script type="module" src="/_app/immutable/start.js"></script></body></html>';
+export const shell =
+  '<!doctype html><html><body><script>window.boot = 1;</script><script type="module" src="/_app/immutable/start.js"></script></body></html>';
 
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');
 
 /** A tiny built app with its table; `change` edits the table before it is written. */
-export const buildAssets = async (directory: string, change: (table: Record<string, unknown>) => void = () => undefined): Promise<void> => {
+export const buildAssets = async (
+  directory: string,
+  change: (table: Record<string, unknown>) => void = () => undefined,
+): Promise<void> => {
   const sources: Record<string, [string, string]> = {
     '/index.html': [shell, 'text/html; charset=utf-8'],
     '/_app/immutable/start.js': ['export const started = true;\n'.repeat(40), 'text/javascript; charset=utf-8'],
@@ -67,7 +71,9 @@ export const memoryLedger = (directory: string): MemoryLedger => {
       if (row !== undefined) rows.set(sessionId, { ...row, seenAt });
     },
     revokeSessions: (sessionId: string | null) => {
-      const live = [...rows.values()].filter((row) => !row.revoked && (sessionId === null || row.sessionId === sessionId));
+      const live = [...rows.values()].filter(
+        (row) => !row.revoked && (sessionId === null || row.sessionId === sessionId),
+      );
       for (const row of live) rows.set(row.sessionId, { ...row, revoked: true });
       return live.length;
     },
@@ -87,8 +93,18 @@ export const memoryLedger = (directory: string): MemoryLedger => {
         const hash = sha256(bytes);
         const path = join(directory, hash);
         writeFileSync(path, bytes, { mode: 0o600 });
-        blobs.set(`${conversationId}/${hash}`, { path, bytes: bytes.length, mime: about.mime, name: about.name ?? null });
-        return { sha256: hash, bytes: bytes.length, mime: about.mime, ...(about.name === undefined ? {} : { name: about.name }) };
+        blobs.set(`${conversationId}/${hash}`, {
+          path,
+          bytes: bytes.length,
+          mime: about.mime,
+          name: about.name ?? null,
+        });
+        return {
+          sha256: hash,
+          bytes: bytes.length,
+          mime: about.mime,
+          ...(about.name === undefined ? {} : { name: about.name }),
+        };
       },
       read: (conversationId, hash) => blobs.get(`${conversationId}/${hash}`) ?? null,
     },
@@ -109,7 +125,9 @@ export class Ground {
   inside = new Set<number>();
   /** What the rooms answer; replaced by tests. */
   dispatch: (call: Call) => Promise<Record<string, unknown>> = (call) =>
-    call.method === 'conversation.list' ? Promise.resolve({ conversations: [], more: false }) : Promise.reject(new Refusal('forbidden'));
+    call.method === 'conversation.list'
+      ? Promise.resolve({ conversations: [], more: false })
+      : Promise.reject(new Refusal('forbidden'));
   readonly #ending: (() => void)[] = [];
 
   async prepare(): Promise<this> {
@@ -182,16 +200,30 @@ export interface Answer {
 }
 
 /** One request over a fresh connection, with exactly the headers given beside Host and Content-Length. */
-export const ask = (gate: Gate, method: string, path: string, options: { headers?: Record<string, string | string[]>; body?: string | Buffer } = {}): Promise<Answer> =>
+export const ask = (
+  gate: Gate,
+  method: string,
+  path: string,
+  options: { headers?: Record<string, string | string[]>; body?: string | Buffer } = {},
+): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const body = options.body;
     const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
-    const sent = httpRequest({ host: '127.0.0.1', port: gate.port, method, path, agent: false, headers: { ...length, ...options.headers } }, (response) => {
-      const parts: Buffer[] = [];
-      response.on('data', (part: Buffer) => parts.push(part));
-      response.on('end', () => resolve({ status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(parts).toString('utf8') }));
-      response.on('error', reject);
-    });
+    const sent = httpRequest(
+      { host: '127.0.0.1', port: gate.port, method, path, agent: false, headers: { ...length, ...options.headers } },
+      (response) => {
+        const parts: Buffer[] = [];
+        response.on('data', (part: Buffer) => parts.push(part));
+        response.on('end', () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            headers: response.headers,
+            body: Buffer.concat(parts).toString('utf8'),
+          }),
+        );
+        response.on('error', reject);
+      },
+    );
     sent.on('error', reject);
     sent.end(body);
   });
@@ -232,7 +264,12 @@ export interface SignedIn {
   readonly setCookie: string;
 }
 
-export const exchange = (gate: Gate, token: string, publicKey: string, headers: Record<string, string> = {}): Promise<Answer> =>
+export const exchange = (
+  gate: Gate,
+  token: string,
+  publicKey: string,
+  headers: Record<string, string> = {},
+): Promise<Answer> =>
   ask(gate, 'POST', '/launch', {
     headers: { Origin: gate.origin, 'Content-Type': 'application/json', 'User-Agent': 'Test browser', ...headers },
     body: JSON.stringify({ token, publicKey }),
@@ -243,7 +280,12 @@ export const signIn = async (ground: Ground): Promise<SignedIn> => {
   const answer = await exchange(ground.gate, ground.token, key.publicKey);
   if (answer.status !== 200) throw new Error(`launch answered ${answer.status}`);
   const setCookie = answer.headers['set-cookie']?.[0] ?? '';
-  return { key, base: (JSON.parse(answer.body) as { base: string }).base, cookie: setCookie.split(';')[0] ?? '', setCookie };
+  return {
+    key,
+    base: (JSON.parse(answer.body) as { base: string }).base,
+    cookie: setCookie.split(';')[0] ?? '',
+    setCookie,
+  };
 };
 
 export interface Frame {
@@ -297,10 +339,16 @@ export class Client {
     return this.closed;
   }
   async hello(): Promise<{ bootId: string; nonce: string; wire: number }> {
-    return (await this.until(() => this.frames.find((frame) => frame.kind === 'hello'))) as unknown as { bootId: string; nonce: string; wire: number };
+    return (await this.until(() => this.frames.find((frame) => frame.kind === 'hello'))) as unknown as {
+      bootId: string;
+      nonce: string;
+      wire: number;
+    };
   }
   async answer(id: number): Promise<Frame> {
-    return this.until(() => this.frames.find((frame) => frame.id === id && (frame.kind === 'result' || frame.kind === 'error')));
+    return this.until(() =>
+      this.frames.find((frame) => frame.id === id && (frame.kind === 'result' || frame.kind === 'error')),
+    );
   }
   call(method: string, params: Record<string, unknown> = {}, key?: string): Promise<Frame> {
     this.#id += 1;
@@ -309,9 +357,19 @@ export class Client {
   }
 }
 
-export const openSocket = async (ground: Ground, who: { base: string; cookie: string }, headers: Record<string, string> = {}): Promise<{ client: Client; socket: WebSocket }> => {
-  const socket = new WebSocket(`ws://127.0.0.1:${ground.gate.port}${who.base}socket`, { headers: { Origin: ground.gate.origin, Cookie: who.cookie, ...headers }, perMessageDeflate: false });
-  const client = new Client((text) => socket.send(text), () => socket.close());
+export const openSocket = async (
+  ground: Ground,
+  who: { base: string; cookie: string },
+  headers: Record<string, string> = {},
+): Promise<{ client: Client; socket: WebSocket }> => {
+  const socket = new WebSocket(`ws://127.0.0.1:${ground.gate.port}${who.base}socket`, {
+    headers: { Origin: ground.gate.origin, Cookie: who.cookie, ...headers },
+    perMessageDeflate: false,
+  });
+  const client = new Client(
+    (text) => socket.send(text),
+    () => socket.close(),
+  );
   socket.on('message', (data) => client.got(String(data)));
   socket.on('close', (code, reason) => client.ended(code, String(reason)));
   ground.onEnd(() => socket.terminate());
@@ -332,10 +390,24 @@ export const initializeParams = (proof: Record<string, unknown> = {}): Record<st
 });
 
 export const proofOf = (ground: Ground, who: SignedIn, hello: { bootId: string; nonce: string }): string =>
-  sign(null, Buffer.from(socketProofText({ origin: ground.gate.origin, path: `${who.base}socket`, bootId: hello.bootId, nonce: hello.nonce })), who.key.privateKey).toString('base64url');
+  sign(
+    null,
+    Buffer.from(
+      socketProofText({
+        origin: ground.gate.origin,
+        path: `${who.base}socket`,
+        bootId: hello.bootId,
+        nonce: hello.nonce,
+      }),
+    ),
+    who.key.privateKey,
+  ).toString('base64url');
 
 /** A page that signed in and proved possession. */
-export const attach = async (ground: Ground, who: SignedIn): Promise<{ client: Client; socket: WebSocket; result: Record<string, unknown> }> => {
+export const attach = async (
+  ground: Ground,
+  who: SignedIn,
+): Promise<{ client: Client; socket: WebSocket; result: Record<string, unknown> }> => {
   const { client, socket } = await openSocket(ground, who);
   const proof = proofOf(ground, who, await client.hello());
   const answer = await client.call('connection.initialize', initializeParams({ proof }));
@@ -345,7 +417,10 @@ export const attach = async (ground: Ground, who: SignedIn): Promise<{ client: C
 
 export const openControl = async (ground: Ground): Promise<{ client: Client; socket: Socket }> => {
   const socket = connect(join(ground.directory, 'control.sock'));
-  const client = new Client((text) => socket.write(`${text}\n`), () => socket.end());
+  const client = new Client(
+    (text) => socket.write(`${text}\n`),
+    () => socket.end(),
+  );
   let rest = '';
   socket.setEncoding('utf8');
   socket.on('data', (chunk: string) => {

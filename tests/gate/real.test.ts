@@ -68,14 +68,35 @@ const closeAll = async (): Promise<void> => {
   await ledger.close();
 };
 const write = (count: number): Promise<unknown> =>
-  Promise.all(Array.from({ length: count }, () => ledger.commit((tx) => tx.append(conversationId, { type: 'message', data: { messageId: randomUUID(), role: 'agent', text: 'A line of an answer. '.repeat(20) } }))));
+  Promise.all(
+    Array.from({ length: count }, () =>
+      ledger.commit((tx) =>
+        tx.append(conversationId, {
+          type: 'message',
+          data: { messageId: randomUUID(), role: 'agent', text: 'A line of an answer. '.repeat(20) },
+        }),
+      ),
+    ),
+  );
 
 beforeEach(async () => {
   ground = await new Ground().prepare();
   mkdirSync(join(ground.directory, 'blobs'), { mode: 0o700 });
   await openAll(0);
   await ledger.commit((tx) => {
-    tx.putConversation({ conversationId, workspaceId: randomUUID(), workspacePath: '/w', title: 'T', agentId: 'practice', agentTitle: 'Practice', createdAt: 1, archived: false, sessionId: null, lastStop: null, header: '{}' });
+    tx.putConversation({
+      conversationId,
+      workspaceId: randomUUID(),
+      workspacePath: '/w',
+      title: 'T',
+      agentId: 'practice',
+      agentTitle: 'Practice',
+      createdAt: 1,
+      archived: false,
+      sessionId: null,
+      lastStop: null,
+      header: '{}',
+    });
   });
 });
 afterEach(async () => {
@@ -95,8 +116,16 @@ const platformOf = (who: SignedIn): Platform => ({
   sign: async (text) => sign(null, Buffer.from(text), who.key.privateKey).toString('base64url'),
   address: () => ({ origin: gate.origin, path: `${who.base}socket` }),
   connect: () => {
-    const socket = new WebSocket(`ws://127.0.0.1:${gate.port}${who.base}socket`, { headers: { Origin: gate.origin, Cookie: who.cookie } });
-    const channel: Channel = { onOpen: null, onMessage: null, onClose: null, send: (text) => socket.send(text), close: (code, reason) => socket.close(code, reason) };
+    const socket = new WebSocket(`ws://127.0.0.1:${gate.port}${who.base}socket`, {
+      headers: { Origin: gate.origin, Cookie: who.cookie },
+    });
+    const channel: Channel = {
+      onOpen: null,
+      onMessage: null,
+      onClose: null,
+      send: (text) => socket.send(text),
+      close: (code, reason) => socket.close(code, reason),
+    };
     socket.on('open', () => channel.onOpen?.());
     socket.on('message', (data) => channel.onMessage?.(String(data)));
     socket.on('close', (code, reason) => channel.onClose?.(code, String(reason)));
@@ -120,7 +149,9 @@ const clientOf = (who: SignedIn): Client => {
 test('every event reaches the real client once and in order, over a restart of the bridge too', async () => {
   const client = clientOf(await signIn(ground));
   const seqs: number[] = [];
-  const following = client.subscribe(conversationId, { listener: (update) => void (update.type === 'event' && seqs.push(update.event.seq)) });
+  const following = client.subscribe(conversationId, {
+    listener: (update) => void (update.type === 'event' && seqs.push(update.event.seq)),
+  });
   await expect.poll(() => client.status.state).toBe('live');
   await expect.poll(() => following.cursor?.seq).toBe(0);
   await write(1500);

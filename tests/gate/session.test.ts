@@ -2,7 +2,19 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { limits } from '#protocol/limits.ts';
 import { LaunchTokens } from '../../bridge/gate/launch.ts';
 import { Tickets } from '../../bridge/gate/tickets.ts';
-import { ask, attach, exchange, Ground, openSocket, pageKey, proofOf, initializeParams, signIn, sourceOf, type Answer } from './parts.ts';
+import {
+  ask,
+  attach,
+  exchange,
+  Ground,
+  openSocket,
+  pageKey,
+  proofOf,
+  initializeParams,
+  signIn,
+  sourceOf,
+  type Answer,
+} from './parts.ts';
 
 let ground: Ground;
 beforeEach(async () => {
@@ -10,9 +22,13 @@ beforeEach(async () => {
 });
 afterEach(() => ground.end());
 
-const session = async (base: string, cookie: string): Promise<number> => (await ask(ground.gate, 'GET', `${base}session`, { headers: { Cookie: cookie } })).status;
+const session = async (base: string, cookie: string): Promise<number> =>
+  (await ask(ground.gate, 'GET', `${base}session`, { headers: { Cookie: cookie } })).status;
 const post = (path: string, cookie: string, body = '{}'): Promise<Answer> =>
-  ask(ground.gate, 'POST', path, { headers: { Cookie: cookie, Origin: ground.gate.origin, 'Content-Type': 'application/json' }, body });
+  ask(ground.gate, 'POST', path, {
+    headers: { Cookie: cookie, Origin: ground.gate.origin, 'Content-Type': 'application/json' },
+    body,
+  });
 
 describe('T17 launch token', () => {
   test('holds 256 bits and travels in the fragment alone', async () => {
@@ -29,7 +45,11 @@ describe('T17 launch token', () => {
     const key = pageKey().publicKey;
     const answers: Answer[] = [];
     // In waves, below the bound on connections.
-    await Promise.all(Array.from({ length: 50 }, async () => answers.push(await exchange(gate, token, key), await exchange(gate, token, key))));
+    await Promise.all(
+      Array.from({ length: 50 }, async () =>
+        answers.push(await exchange(gate, token, key), await exchange(gate, token, key)),
+      ),
+    );
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
     expect(answers.filter((answer) => answer.status === 401)).toHaveLength(99);
     expect(answers.filter((answer) => answer.headers['set-cookie'] !== undefined)).toHaveLength(1);
@@ -57,7 +77,8 @@ describe('T17 launch token', () => {
   });
 
   test('T21 secrets are compared by hash and in constant time', () => {
-    for (const file of ['launch.ts', 'sessions.ts', 'judge.ts']) expect(sourceOf(`bridge/gate/${file}`)).toContain('timingSafeEqual(');
+    for (const file of ['launch.ts', 'sessions.ts', 'judge.ts'])
+      expect(sourceOf(`bridge/gate/${file}`)).toContain('timingSafeEqual(');
   });
 
   test.each([
@@ -69,7 +90,10 @@ describe('T17 launch token', () => {
     const gate = await ground.start();
     const token = ground.token;
     const sent = JSON.stringify(Array.isArray(body) ? body : { ...body, token });
-    const answer = await ask(gate, 'POST', '/launch', { headers: { Origin: gate.origin, 'Content-Type': 'application/json' }, body: sent });
+    const answer = await ask(gate, 'POST', '/launch', {
+      headers: { Origin: gate.origin, 'Content-Type': 'application/json' },
+      body: sent,
+    });
     expect(answer.status).toBe(400);
     expect((await exchange(gate, token, pageKey().publicKey)).status).toBe(200);
   });
@@ -79,11 +103,17 @@ describe('session', () => {
   test('T18 the cookie is HttpOnly, Strict, host-only, on a random path, and stored as a hash alone', async () => {
     await ground.start();
     const { base, setCookie, cookie } = await signIn(ground);
-    expect(setCookie).toMatch(/^cs=[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict; Path=\/b\/[A-Za-z0-9_-]{22}\/; Max-Age=2592000$/);
+    expect(setCookie).toMatch(
+      /^cs=[A-Za-z0-9_-]{43}; HttpOnly; SameSite=Strict; Path=\/b\/[A-Za-z0-9_-]{22}\/; Max-Age=2592000$/,
+    );
     expect(setCookie).toContain(`Path=${base};`);
     const [row] = ground.ledger.rows.values();
     expect(JSON.stringify(row)).not.toContain(cookie.slice(3));
-    expect(row).toMatchObject({ client: 'Test browser', port: ground.gate.port, expiresAt: ground.wall + limits.sessionAbsoluteMs });
+    expect(row).toMatchObject({
+      client: 'Test browser',
+      port: ground.gate.port,
+      expiresAt: ground.wall + limits.sessionAbsoluteMs,
+    });
     expect(ground.news).toMatchObject([{ what: 'created', sessionId: row?.sessionId, keyId: row?.keyId }]);
   });
 
@@ -117,7 +147,9 @@ describe('session', () => {
     const second = await signIn(ground);
     const [row] = ground.gate.sessions();
     expect(ground.gate.sessions(row?.sessionId).filter((one) => one.current)).toHaveLength(1);
-    expect(await ground.gate.revoke(first.setCookie === '' ? null : ([...ground.ledger.rows.keys()][0] ?? null))).toBe(1);
+    expect(await ground.gate.revoke(first.setCookie === '' ? null : ([...ground.ledger.rows.keys()][0] ?? null))).toBe(
+      1,
+    );
     expect(await session(first.base, first.cookie)).toBe(410);
     expect(await session(second.base, second.cookie)).toBe(204);
     expect(ground.gate.sessions()).toHaveLength(1);
@@ -205,13 +237,21 @@ describe('possession', () => {
       const hello = await client.hello();
       expect(Object.keys(hello).sort()).toEqual(['bootId', 'kind', 'nonce', 'wire']);
       const sent = proof === undefined ? {} : { proof: proof === 'AAAA' ? proof : proofOf(ground, thief, hello) };
-      expect(await client.call('conversation.list')).toMatchObject({ kind: 'error', error: { code: 'not_initialized' } });
-      expect(await client.call('connection.initialize', initializeParams(sent))).toMatchObject({ error: { code: 'unauthorized' } });
+      expect(await client.call('conversation.list')).toMatchObject({
+        kind: 'error',
+        error: { code: 'not_initialized' },
+      });
+      expect(await client.call('connection.initialize', initializeParams(sent))).toMatchObject({
+        error: { code: 'unauthorized' },
+      });
       expect((await client.close()).code).toBe(1008);
     }
     expect(ground.calls).toEqual([]);
     expect(ground.gate.attachments).toBe(0);
-    const put = { headers: { Cookie: mine.cookie, Origin: ground.gate.origin, 'Content-Type': 'application/octet-stream' }, body: 'x' };
+    const put = {
+      headers: { Cookie: mine.cookie, Origin: ground.gate.origin, 'Content-Type': 'application/octet-stream' },
+      body: 'x',
+    };
     expect((await ask(ground.gate, 'PUT', `${mine.base}blob?conversation=c1`, put)).status).toBe(401);
     expect((await ask(ground.gate, 'GET', `${mine.base}blob/${'0'.repeat(64)}?conversation=c1`, put)).status).toBe(400);
   });
@@ -224,13 +264,21 @@ describe('possession', () => {
     const hello = await one.client.hello();
     await two.client.hello();
     const proof = proofOf(ground, mine, hello);
-    expect(await two.client.call('connection.initialize', initializeParams({ proof }))).toMatchObject({ error: { code: 'unauthorized' } });
+    expect(await two.client.call('connection.initialize', initializeParams({ proof }))).toMatchObject({
+      error: { code: 'unauthorized' },
+    });
     expect((await two.client.close()).code).toBe(1008);
-    expect(await one.client.call('connection.initialize', initializeParams({ proof }))).toMatchObject({ kind: 'result' });
-    expect(await one.client.call('connection.initialize', initializeParams({ proof }))).toMatchObject({ error: { code: 'bad_request' } });
+    expect(await one.client.call('connection.initialize', initializeParams({ proof }))).toMatchObject({
+      kind: 'result',
+    });
+    expect(await one.client.call('connection.initialize', initializeParams({ proof }))).toMatchObject({
+      error: { code: 'bad_request' },
+    });
     const three = await openSocket(ground, mine);
     const elsewhere = proofOf(ground, { ...mine, base: '/b/elsewhere/' }, await three.client.hello());
-    expect(await three.client.call('connection.initialize', initializeParams({ proof: elsewhere }))).toMatchObject({ error: { code: 'unauthorized' } });
+    expect(await three.client.call('connection.initialize', initializeParams({ proof: elsewhere }))).toMatchObject({
+      error: { code: 'unauthorized' },
+    });
   });
 
   test('tickets are good once, for 10 s, for their path and session', () => {
@@ -243,7 +291,9 @@ describe('possession', () => {
     expect(tickets.take(tickets.create('s1', 'blob'), 's1', `blob/${'0'.repeat(64)}`)).toBe(false);
     expect(tickets.take(tickets.create('s1', 'blob?conversation=a'), 's1', 'blob?conversation=b')).toBe(false);
     // The page names it before the browser encodes the quote.
-    expect(tickets.take(tickets.create('s1', "blob?conversation=a&name=it's"), 's1', 'blob?conversation=a&name=it%27s')).toBe(true);
+    expect(
+      tickets.take(tickets.create('s1', "blob?conversation=a&name=it's"), 's1', 'blob?conversation=a&name=it%27s'),
+    ).toBe(true);
     const late = tickets.create('s1', 'blob');
     clock = limits.ticketMs;
     expect(tickets.take(late, 's1', 'blob')).toBe(false);
