@@ -138,9 +138,11 @@ describe('rows of a transcript (U-03)', () => {
     const before = rowsOf(1, view(11, [message(11), message(12)]));
     const loaded = rowsOf(view(1, [message(1), message(2), message(3)]), view(11, [message(11), message(12)]));
     const grown = rowsOf(1, view(11, [message(11), message(12), message(13)]));
-    expect(changedAbove(before, loaded, 1)).toBe(true);
-    expect(changedAbove(before, grown, 1)).toBe(false);
-    expect(changedAbove([], loaded, 0)).toBe(false);
+    expect(changedAbove(before, loaded, [1, 2])).toBe(true);
+    expect(changedAbove(before, loaded, [0, 2])).toBe(true);
+    expect(changedAbove(before, grown, [1, 2])).toBe(false);
+    expect(changedAbove(before, loaded, [0, 0])).toBe(false);
+    expect(changedAbove([], loaded, [0, 0])).toBe(false);
   });
 });
 

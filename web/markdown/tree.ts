@@ -3,14 +3,16 @@
  * HTML renderer is never called. What cannot be parsed becomes one plain block with the text as it came.
  */
 import MarkdownIt from 'markdown-it';
-import type { Token } from 'markdown-it';
+import type { Env, Token } from 'markdown-it';
 import { linkTarget } from './link.ts';
 
 export type Inline =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'code'; readonly text: string }
   | { readonly kind: 'break' }
-  | { readonly kind: 'strong' | 'em' | 'strike'; readonly children: readonly Inline[] }
+  | { readonly kind: 'strong'; readonly children: readonly Inline[] }
+  | { readonly kind: 'em'; readonly children: readonly Inline[] }
+  | { readonly kind: 'strike'; readonly children: readonly Inline[] }
   | { readonly kind: 'link'; readonly href: string; readonly host: string; readonly children: readonly Inline[] }
   /** Never fetched: drawn as words, with a link where there is a safe one. */
   | { readonly kind: 'image'; readonly alt: string; readonly href: string | null; readonly host: string | null; readonly source: string };
@@ -206,7 +208,7 @@ export const normalise = (text: string): string => text.replace(/\r\n?/g, '\n').
 
 /** `offset` is added to each block's place. `defines`: the text holds link definitions, which reach other blocks. */
 export const parseTops = (text: string, offset = 0): { readonly tops: readonly Top[]; readonly defines: boolean } => {
-  const env: { references?: Record<string, unknown> } = {};
+  const env: Env = {};
   try {
     const tokens = reader.parse(text, env);
     const starts = lineStarts(text);

@@ -18,8 +18,8 @@ export interface Scroller {
 
 const endPx = 32;
 const jumpPx = 300;
-/** A card is measured and drawn within this. */
-const bringMs = 700;
+/** What is brought into view is held there while it and what is around it load and are measured. */
+const bringMs = { card: 700, revealed: 2000 } as const;
 
 export class Follow {
   scroller = $state.raw<Scroller | undefined>();
@@ -30,7 +30,7 @@ export class Follow {
   /** The end is kept in view. */
   private atEnd = true;
   private offset = 0;
-  private bringing: { readonly key: string; readonly untilMs: number } | null = null;
+  private bringing: { readonly key: string; readonly what: keyof typeof bringMs; readonly untilMs: number } | null = null;
 
   scrolled(offset: number): void {
     const scroller = this.scroller;
@@ -49,18 +49,21 @@ export class Follow {
   settle(rows: readonly Row[], hold: boolean): void {
     const scroller = this.scroller;
     if (scroller === undefined || rows.length === 0) return;
-    const card = this.bringing !== null && performance.now() < this.bringing.untilMs ? rows.findIndex((row) => row.key === this.bringing?.key) : -1;
-    if (card !== -1 && scroller.getItemOffset(card) < scroller.getScrollSize() - scroller.getViewportSize()) scroller.scrollToIndex(card, { align: 'start' });
-    else if (card !== -1) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
+    const { bringing } = this;
+    const index = bringing !== null && performance.now() < bringing.untilMs ? rows.findIndex((row) => row.key === bringing.key) : -1;
+    if (index !== -1 && bringing?.what === 'revealed') scroller.scrollToIndex(index, { align: 'center' });
+    else if (index !== -1 && scroller.getItemOffset(index) < scroller.getScrollSize() - scroller.getViewportSize()) scroller.scrollToIndex(index, { align: 'start' });
+    else if (index !== -1) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
     else if (this.atEnd && !hold) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
     else this.scrolled(scroller.getScrollOffset());
   }
 
-  /** A card that came: as the end of the list, but never with its beginning out of view. Held to while it is measured. */
-  bring(rows: readonly Row[], index: number): void {
+  /** A card that came stands at the end of the list, but never with its beginning out of view; what a link named, in the middle. */
+  bring(rows: readonly Row[], index: number, what: keyof typeof bringMs): void {
     const key = rows[index]?.key;
     if (key === undefined) return;
-    this.bringing = { key, untilMs: performance.now() + bringMs };
+    if (what === 'revealed') this.atEnd = false;
+    this.bringing = { key, what, untilMs: performance.now() + bringMs[what] };
     this.settle(rows, false);
   }
 
@@ -88,12 +91,16 @@ export class Follow {
 }
 
 /**
- * How the list changed, seen from the first row in view: `shift` tells the virtual list that the change was above it.
- * Pure. `anchor` is the key of that row.
+ * Whether the list changed above the reader, so that everything from the first row in view on keeps its distance from the
+ * end. Pure. `range` is of the rows in view; a gap among them is what gets replaced, so a row that stays is looked for.
  */
-export const changedAbove = (before: readonly Row[], after: readonly Row[], anchor: number): boolean => {
-  const key = before[anchor]?.key;
-  if (key === undefined || after[anchor]?.key === key) return false;
-  const from = after.length - (before.length - anchor);
-  return after[from]?.key === key;
+export const changedAbove = (before: readonly Row[], after: readonly Row[], range: readonly [number, number]): boolean => {
+  for (let anchor = range[0]; anchor <= range[1]; anchor += 1) {
+    const row = before[anchor];
+    if (row === undefined) return false;
+    if (row.kind === 'gap') continue;
+    const from = after.length - (before.length - anchor);
+    return after[anchor]?.key !== row.key && after[from]?.key === row.key;
+  }
+  return false;
 };
