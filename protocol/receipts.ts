@@ -36,7 +36,14 @@ export const predicateSchema = z.object({
   /** Who caused a receipt that is not about an approval. */
   author: z.nullable(z.object({ by: z.enum(['operator', 'cli', 'bridge']), session: z.nullable(uuid) })),
   request: z.nullable(
-    z.object({ id: uuid, turn: z.nullable(uuid), toolCall: z.nullable(name(128)), receivedAt: time, mediaType: text(100), size: count }),
+    z.object({
+      id: uuid,
+      turn: z.nullable(uuid),
+      toolCall: z.nullable(name(128)),
+      receivedAt: time,
+      mediaType: text(100),
+      size: count,
+    }),
   ),
   agent: z.nullable(
     z.object({
@@ -120,7 +127,10 @@ export const envelopeSchema = z.object({
 export type Envelope = z.infer<typeof envelopeSchema>;
 
 /** Canonical text of the statement about one action. */
-export const statementText = (subject: { readonly name: string; readonly sha256: string }, predicate: ReceiptPredicate): string =>
+export const statementText = (
+  subject: { readonly name: string; readonly sha256: string },
+  predicate: ReceiptPredicate,
+): string =>
   canonical({
     _type: statementType,
     predicateType,
@@ -140,7 +150,13 @@ export const preAuthEncoding = (type: string, payload: Uint8Array, utf8: (text: 
 /** What the page key signs to decide; `noteSha256` is of the note's UTF-8, of the empty string without one. */
 export const decisionProofText = (proof: DecisionProof): string =>
   decisionProofPrefix +
-  canonical({ approval: proof.approval, digest: proof.digest, option: proof.option, value: proof.value, noteSha256: proof.noteSha256 });
+  canonical({
+    approval: proof.approval,
+    digest: proof.digest,
+    option: proof.option,
+    value: proof.value,
+    noteSha256: proof.noteSha256,
+  });
 
 const alphabets = {
   base64: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/',
@@ -177,7 +193,11 @@ export const fromBase64 = (encoded: string, kind: keyof typeof alphabets = 'base
 };
 
 /** The envelope as it is shown and exported: DSSE's JSON, members in canonical order. */
-export const envelopeText = (sealed: { readonly payload: Uint8Array; readonly signature: Uint8Array; readonly keyId: string }): string =>
+export const envelopeText = (sealed: {
+  readonly payload: Uint8Array;
+  readonly signature: Uint8Array;
+  readonly keyId: string;
+}): string =>
   canonical({
     payload: toBase64(sealed.payload),
     payloadType,
@@ -185,7 +205,9 @@ export const envelopeText = (sealed: { readonly payload: Uint8Array; readonly si
   });
 
 /** The sealed bytes of an envelope's JSON text, or null where it is not one. */
-export const openEnvelope = (envelope: string): { payload: Uint8Array; signature: Uint8Array; keyId: string } | null => {
+export const openEnvelope = (
+  envelope: string,
+): { payload: Uint8Array; signature: Uint8Array; keyId: string } | null => {
   let parsed: unknown;
   try {
     parsed = JSON.parse(envelope);
@@ -197,5 +219,7 @@ export const openEnvelope = (envelope: string): { payload: Uint8Array; signature
   const [signed] = read.data.signatures;
   const payload = fromBase64(read.data.payload);
   const signature = signed === undefined ? null : fromBase64(signed.sig);
-  return payload === null || signature === null || signed === undefined ? null : { payload, signature, keyId: signed.keyid };
+  return payload === null || signature === null || signed === undefined
+    ? null
+    : { payload, signature, keyId: signed.keyid };
 };

@@ -4,7 +4,17 @@
  * asynchronous in the app's worker; the checks are the same code.
  */
 import { canonical } from './json.ts';
-import { decisionProofText, fromBase64, payloadType, preAuthEncoding, receiptOrigin, statementSchema, toBase64, type ReceiptPredicate, type Statement } from './receipts.ts';
+import {
+  decisionProofText,
+  fromBase64,
+  payloadType,
+  preAuthEncoding,
+  receiptOrigin,
+  statementSchema,
+  toBase64,
+  type ReceiptPredicate,
+  type Statement,
+} from './receipts.ts';
 import { explain, z } from './schema.ts';
 
 export interface VerifyPlatform {
@@ -100,7 +110,8 @@ const settled = function* <T>(value: T | Promise<T>): Steps<T> {
   return value instanceof Promise ? ((yield value) as T) : value;
 };
 
-const fromHex = (hex: string): Uint8Array => Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+const fromHex = (hex: string): Uint8Array =>
+  Uint8Array.from(hex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
 const good: Readonly<Record<string, string>> = {
   signature: 'Signed by the given key.',
@@ -114,7 +125,10 @@ const good: Readonly<Record<string, string>> = {
   pairing: 'Decision and outcome belong together.',
 };
 
-const idsOf = (current: Current): Pick<Finding, 'receiptId' | 'seq'> => ({ receiptId: current.predicate.receipt.id, seq: current.predicate.receipt.seq });
+const idsOf = (current: Current): Pick<Finding, 'receiptId' | 'seq'> => ({
+  receiptId: current.predicate.receipt.id,
+  seq: current.predicate.receipt.seq,
+});
 const note = (current: Current, check: string, sentence: string, isIncomplete: boolean): void => {
   current.state.notes.push({ ...idsOf(current), check, sentence });
   if (isIncomplete) current.state.incomplete = true;
@@ -125,8 +139,14 @@ const note = (current: Current, check: string, sentence: string, isIncomplete: b
 const checkRecord = ({ sealed, predicate, statement }: Current): string | null => {
   const { receipt, request, author, decision, outcome } = predicate;
   const said: Record<string, string | number | null> = {
-    seq: receipt.seq, receiptId: receipt.id, kind: receipt.kind, at: receipt.at, conversationId: receipt.conversation,
-    approvalId: request?.id ?? null, value: decision?.value ?? null, outcome: outcome?.value ?? null,
+    seq: receipt.seq,
+    receiptId: receipt.id,
+    kind: receipt.kind,
+    at: receipt.at,
+    conversationId: receipt.conversation,
+    approvalId: request?.id ?? null,
+    value: decision?.value ?? null,
+    outcome: outcome?.value ?? null,
     by: decision?.by ?? author?.by ?? null,
     actionSha256: statement.subject[0]?.digest.sha256 ?? null,
   };
@@ -138,16 +158,20 @@ const checkSubject = function* (current: Current): Steps<string | null> {
   const { state, sealed, statement, predicate } = current;
   const { receipt, request, decision } = predicate;
   const [subject] = statement.subject;
-  if (subject === undefined || subject.name !== `action:${request?.id ?? receipt.id}`) return 'It is about an action of another name.';
-  if (decision !== null && decision.shown.sha256 !== subject.digest.sha256) return 'The action shown is not the action decided on.';
+  if (subject === undefined || subject.name !== `action:${request?.id ?? receipt.id}`)
+    return 'It is about an action of another name.';
+  if (decision !== null && decision.shown.sha256 !== subject.digest.sha256)
+    return 'The action shown is not the action decided on.';
   if (sealed.action === null) {
     if (sealed.actionDeleted === true) note(current, 'subject', 'The action was deleted with its conversation.', false);
     else if (state.request.scope === 'all') return 'The action is missing.';
     else note(current, 'subject', 'The action is not here.', true);
     return null;
   }
-  if ((yield* settled(state.platform.sha256(sealed.action))) !== subject.digest.sha256) return 'The action is not the one that was signed.';
-  if (request !== null && request.size !== sealed.action.length) return 'The action is not of the size that was signed.';
+  if ((yield* settled(state.platform.sha256(sealed.action))) !== subject.digest.sha256)
+    return 'The action is not the one that was signed.';
+  if (request !== null && request.size !== sealed.action.length)
+    return 'The action is not of the size that was signed.';
   return decision === null ? null : checkNonce(current, sealed.action);
 };
 
@@ -173,7 +197,8 @@ const checkSequence = ({ state, predicate }: Current): string | null => {
   state.origin ??= state.request.bridgeId === undefined ? origin : receiptOrigin(state.request.bridgeId);
   if (origin !== state.origin) return 'It belongs to the log of another installation.';
   const last = state.last?.seq ?? 0;
-  if (state.request.scope === 'all' && seq !== last + 1) return `It has number ${String(seq)} where ${String(last + 1)} belongs.`;
+  if (state.request.scope === 'all' && seq !== last + 1)
+    return `It has number ${String(seq)} where ${String(last + 1)} belongs.`;
   return seq > last ? null : `It has number ${String(seq)} and comes after ${String(last)}.`;
 };
 
@@ -191,10 +216,15 @@ const checkProof = function* (current: Current): Steps<string | null> {
   const { decision, request, policy } = predicate;
   if (decision === null || request === null) return 'A decision without its request.';
   const { proof } = decision;
-  if (decision.by === 'rule') return proof.by === 'rule' && typeof policy?.rule === 'string' ? null : 'Decided by a rule that is not named.';
-  if (decision.by === 'cli') return proof.by === 'control-socket' || proof.by === 'terminal' ? null : 'Decided by a command without saying where.';
+  if (decision.by === 'rule')
+    return proof.by === 'rule' && typeof policy?.rule === 'string' ? null : 'Decided by a rule that is not named.';
+  if (decision.by === 'cli')
+    return proof.by === 'control-socket' || proof.by === 'terminal'
+      ? null
+      : 'Decided by a command without saying where.';
   const session = decision.session === null ? undefined : state.sessions.get(decision.session);
-  if (proof.by !== 'browser' || proof.sig === undefined || decision.session === null) return 'Decided by a person without a signature.';
+  if (proof.by !== 'browser' || proof.sig === undefined || decision.session === null)
+    return 'Decided by a person without a signature.';
   if (session === undefined) {
     if (state.request.scope === 'all') return 'No receipt holds the key of the session that decided.';
     note(current, 'proof', 'The receipt with the key of the session that decided is not here.', true);
@@ -202,7 +232,11 @@ const checkProof = function* (current: Current): Steps<string | null> {
   }
   if (session.keyId !== proof.keyId) return 'Signed by another key than the one of its session.';
   const said = decisionProofText({
-    approval: request.id, digest: statement.subject[0]?.digest.sha256 ?? '', option: decision.option, value: decision.value, noteSha256: decision.noteSha256,
+    approval: request.id,
+    digest: statement.subject[0]?.digest.sha256 ?? '',
+    option: decision.option,
+    value: decision.value,
+    noteSha256: decision.noteSha256,
   });
   const signature = fromBase64(proof.sig, 'base64url') ?? new Uint8Array();
   const isValid = yield* settled(state.platform.verify(session.publicKey, state.platform.utf8(said), signature));
@@ -214,7 +248,11 @@ const checkDecision = ({ state, statement, predicate, payloadSha256 }: Current):
   if (request === null || decision === null) return 'A decision without its request.';
   if (state.decisions.has(request.id)) return 'This approval was decided before.';
   state.decisions.set(request.id, {
-    receiptId: receipt.id, payloadSha256, subject: statement.subject[0]?.digest.sha256 ?? '', value: decision.value, outcome: false,
+    receiptId: receipt.id,
+    payloadSha256,
+    subject: statement.subject[0]?.digest.sha256 ?? '',
+    value: decision.value,
+    outcome: false,
   });
   return null;
 };
@@ -229,7 +267,8 @@ const checkOutcome = (current: Current): string | null => {
   }
   if (outcome === null || decided === undefined) return 'No receipt of the decision it follows from.';
   if (decided.value !== 'allow') return 'It follows from a decision that denied.';
-  if (decided.receiptId !== outcome.decision.id || decided.payloadSha256 !== outcome.decision.sha256) return 'It names another decision.';
+  if (decided.receiptId !== outcome.decision.id || decided.payloadSha256 !== outcome.decision.sha256)
+    return 'It names another decision.';
   if (decided.subject !== statement.subject[0]?.digest.sha256) return 'Its action is not the one that was decided on.';
   if (decided.outcome) return 'This decision has an outcome already.';
   decided.outcome = true;
@@ -271,15 +310,24 @@ const refuse = (state: State, sealed: SealedReceipt, check: string, sentence: st
 const checkReceipt = function* (state: State, sealed: SealedReceipt): Steps<CheckLine[]> {
   const { platform, request } = state;
   state.receipts += 1;
-  if (sealed.keyId !== state.keyId) return refuse(state, sealed, 'signature', 'It names another key than the given one.');
+  if (sealed.keyId !== state.keyId)
+    return refuse(state, sealed, 'signature', 'It names another key than the given one.');
   const signed = preAuthEncoding(payloadType, sealed.payload, platform.utf8);
-  if (!(yield* settled(platform.verify(request.publicKeySpki, signed, sealed.signature)))) return refuse(state, sealed, 'signature', 'The signature is not valid for these bytes and the given key.');
+  if (!(yield* settled(platform.verify(request.publicKeySpki, signed, sealed.signature))))
+    return refuse(state, sealed, 'signature', 'The signature is not valid for these bytes and the given key.');
   const parsed = parse(state, sealed.payload);
   if (parsed === null) return refuse(state, sealed, 'schema', 'The signed bytes are not JSON.');
   const read = z.safeParse(statementSchema, parsed.json);
   if (!read.success) return refuse(state, sealed, 'schema', `Not a receipt of this version: ${explain(read.error)}`);
   const payloadSha256 = yield* settled(platform.sha256(sealed.payload));
-  const current: Current = { state, sealed, statement: read.data, predicate: read.data.predicate, payloadSha256, lines: [] };
+  const current: Current = {
+    state,
+    sealed,
+    statement: read.data,
+    predicate: read.data.predicate,
+    payloadSha256,
+    lines: [],
+  };
   const line = (check: string, wrong: string | null): void => {
     current.lines.push({ check, ok: wrong === null, sentence: wrong ?? good[check] ?? '' });
     if (wrong !== null) state.problems.push({ ...idsOf(current), check, sentence: wrong });
@@ -305,8 +353,18 @@ const checkReceipt = function* (state: State, sealed: SealedReceipt): Steps<Chec
 const begin = function* (platform: VerifyPlatform, request: VerifyRequest): Steps<State> {
   const digest = yield* settled(platform.sha256(request.publicKeySpki));
   return {
-    platform, request, keyId: `SHA256:${toBase64(fromHex(digest), 'base64url')}`, last: null, origin: null,
-    decisions: new Map(), nonces: new Set(), sessions: new Map(), problems: [], notes: [], receipts: 0, incomplete: false,
+    platform,
+    request,
+    keyId: `SHA256:${toBase64(fromHex(digest), 'base64url')}`,
+    last: null,
+    origin: null,
+    decisions: new Map(),
+    nonces: new Set(),
+    sessions: new Map(),
+    problems: [],
+    notes: [],
+    receipts: 0,
+    incomplete: false,
   };
 };
 
@@ -315,7 +373,11 @@ const finish = (state: State): Verification => {
   return { ok: problems.length === 0, receipts, problems, notes, incomplete };
 };
 
-const every = function* (platform: VerifyPlatform, request: VerifyRequest, receipts: Iterable<SealedReceipt>): Steps<Verification & { last: CheckLine[] }> {
+const every = function* (
+  platform: VerifyPlatform,
+  request: VerifyRequest,
+  receipts: Iterable<SealedReceipt>,
+): Steps<Verification & { last: CheckLine[] }> {
   const state = yield* begin(platform, request);
   let last: CheckLine[] = [];
   for (const sealed of receipts) last = yield* checkReceipt(state, sealed);
@@ -326,14 +388,22 @@ const every = function* (platform: VerifyPlatform, request: VerifyRequest, recei
  * Checks receipts in order, without a promise. `last` are the lines of the last one, for showing a single receipt
  * with those it depends on before it. @throws TypeError on a platform that answers with promises
  */
-export const verifySync = (platform: VerifyPlatform, request: VerifyRequest, receipts: Iterable<SealedReceipt>): Verification & { last: CheckLine[] } => {
+export const verifySync = (
+  platform: VerifyPlatform,
+  request: VerifyRequest,
+  receipts: Iterable<SealedReceipt>,
+): Verification & { last: CheckLine[] } => {
   const step = every(platform, request, receipts).next();
   if (step.done !== true) throw new TypeError('this platform only verifies asynchronously');
   return step.value;
 };
 
 /** The same on any platform. */
-export const verifyAsync = async (platform: VerifyPlatform, request: VerifyRequest, receipts: Iterable<SealedReceipt>): Promise<Verification & { last: CheckLine[] }> => {
+export const verifyAsync = async (
+  platform: VerifyPlatform,
+  request: VerifyRequest,
+  receipts: Iterable<SealedReceipt>,
+): Promise<Verification & { last: CheckLine[] }> => {
   const steps = every(platform, request, receipts);
   let step = steps.next();
   while (step.done !== true) step = steps.next(await step.value);

@@ -13,7 +13,9 @@ const sha256 = (data: Uint8Array): string => createHash('sha256').update(data).d
 /** Larger parts go into the action by digest, so that its bytes stay within their bound. */
 const bounded = (part: Json): Json => {
   const bytes = utf8(canonical(part));
-  return bytes.length <= limits.actionBytes / 2 - limits.pathBytes ? part : { sha256: sha256(bytes), bytes: bytes.length };
+  return bytes.length <= limits.actionBytes / 2 - limits.pathBytes
+    ? part
+    : { sha256: sha256(bytes), bytes: bytes.length };
 };
 
 /** Canonical bytes with a fresh nonce, and their sha256: what is shown, decided on, signed and run is this. */
@@ -25,7 +27,12 @@ export const actionOf = (request: ApprovalRequest): { bytes: Uint8Array; digest:
       conversation: request.conversationId,
       turn: request.turnId,
       toolCall: request.toolCallId,
-      agent: { id: agent.id, executableSha256: agent.executableSha256, entrySha256: agent.entrySha256, session: agent.session },
+      agent: {
+        id: agent.id,
+        executableSha256: agent.executableSha256,
+        entrySha256: agent.entrySha256,
+        session: agent.session,
+      },
       workspace: { id: workspace.id, rootSha256: workspace.rootSha256 },
       effects: bounded(request.effects),
       detail: bounded(request.detail),

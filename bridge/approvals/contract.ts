@@ -50,7 +50,13 @@ export interface ApprovalRequest extends Described {
 }
 
 export type Verdict =
-  | { readonly value: 'allow' | 'deny'; readonly approvalId: string; readonly receiptId: string; readonly optionId: string; readonly note?: string | undefined }
+  | {
+      readonly value: 'allow' | 'deny';
+      readonly approvalId: string;
+      readonly receiptId: string;
+      readonly optionId: string;
+      readonly note?: string | undefined;
+    }
   | { readonly value: 'withdrawn'; readonly approvalId: string; readonly reason: WithdrawReason }
   | { readonly value: 'expired'; readonly approvalId: string };
 
@@ -64,13 +70,29 @@ export interface Desk {
    */
   ask(request: ApprovalRequest): Promise<Verdict>;
   /** Check order R-11. `store` runs in the same transaction, so that the operation's answer commits with the decision. */
-  decide(actor: Actor, params: Params<'approval.decide'>, store?: (tx: Tx, answer: { receiptId: string; receiptSeq: number }) => void): Promise<{ receiptId: string; receiptSeq: number }>;
+  decide(
+    actor: Actor,
+    params: Params<'approval.decide'>,
+    store?: (tx: Tx, answer: { receiptId: string; receiptSeq: number }) => void,
+  ): Promise<{ receiptId: string; receiptSeq: number }>;
   /** Pending approvals of a conversation (or one of them) become withdrawn; the waiting `ask` resolves. */
-  withdraw(where: { conversationId: string; approvalId?: string; toolCallId?: string }, reason: WithdrawReason): Promise<void>;
+  withdraw(
+    where: { conversationId: string; approvalId?: string; toolCallId?: string },
+    reason: WithdrawReason,
+  ): Promise<void>;
   /** Signs what came of an allowed action, exactly once; later calls for the same approval are ignored. */
-  outcome(approvalId: string, outcome: Outcome, result: { resultSha256?: string | undefined; startedAt: number; endedAt: number; sentence?: string | undefined }): Promise<void>;
+  outcome(
+    approvalId: string,
+    outcome: Outcome,
+    result: { resultSha256?: string | undefined; startedAt: number; endedAt: number; sentence?: string | undefined },
+  ): Promise<void>;
   /** An allowed, unused permission of this conversation that names the same effect; consumed by this call (R-01). */
-  consume(conversationId: string, effect: { type: 'write'; path: string; contentSha256: string } | { type: 'execute'; argv: readonly string[]; cwd: string }): { approvalId: string; receiptId: string } | null;
+  consume(
+    conversationId: string,
+    effect:
+      | { type: 'write'; path: string; contentSha256: string }
+      | { type: 'execute'; argv: readonly string[]; cwd: string },
+  ): { approvalId: string; receiptId: string } | null;
   standing(conversationId: string, answer: StandingAnswer | null): void;
   list(params: Params<'approval.list'>): { approvals: ApprovalView[]; more: boolean };
   get(approvalId: string): ApprovalView | null;
@@ -92,7 +114,10 @@ export interface Seal {
    */
   genesis(tx: Tx): void;
   /** The receipt that carries a session's page key, which its decisions are checked with; once per session, later calls do nothing. */
-  session(tx: Tx, session: { readonly sessionId: string; readonly keyId: string; readonly publicKeySpki: Uint8Array }): void;
+  session(
+    tx: Tx,
+    session: { readonly sessionId: string; readonly keyId: string; readonly publicKeySpki: Uint8Array },
+  ): void;
 }
 export interface SealInput {
   readonly kind: 'policy' | 'trust' | 'reveal' | 'recovery' | 'session';

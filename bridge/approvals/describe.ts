@@ -33,7 +33,8 @@ type Risk = ApprovalFacts['risks'][number];
 type Place = ApprovalFacts['paths'][number]['place'];
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-const cut = (text: string, units: number): string => (text.length <= units ? text : `${text.slice(0, units - 1).toWellFormed()}…`);
+const cut = (text: string, units: number): string =>
+  text.length <= units ? text : `${text.slice(0, units - 1).toWellFormed()}…`;
 const bytesOf = (text: string): number => Buffer.byteLength(text, 'utf8');
 
 /** Files that make an agent, an editor or git run something: writing them is a way out of every later question (T40). */
@@ -41,7 +42,8 @@ const agentConfiguration =
   /(^|\/)(\.claude|\.codex|\.gemini|\.qwen|\.kimi|\.pi|\.opencode|\.cursor|\.copilot|\.vscode|\.idea|\.husky|\.envrc|\.mcp\.json|opencode\.jsonc?|\.git\/(hooks|config|info)|\.github\/(copilot|hooks|workflows))(\/|$)/i;
 const secretName = /token|secret|passw|credential|api_?key|private_?key|auth|cookie/i;
 /** Variables that change which program or which code really runs. */
-const steeringName = /^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|BASH_ENV|ENV|PYTHON(PATH|STARTUP)|PERL5(LIB|OPT)|RUBYOPT|GIT_.*|npm_config_.*|SHELL|IFS|PROMPT_COMMAND)$/i;
+const steeringName =
+  /^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|BASH_ENV|ENV|PYTHON(PATH|STARTUP)|PERL5(LIB|OPT)|RUBYOPT|GIT_.*|npm_config_.*|SHELL|IFS|PROMPT_COMMAND)$/i;
 const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'fish']);
 
 const placeOf = (path: string, about: About): Place => {
@@ -86,7 +88,13 @@ const scriptOf = (argv: readonly string[]): string | null => {
 
 const risksOf = (found: Findings, places: readonly Place[]): Risk[] => {
   const command = [...(found.argv ?? []), ...(found.commandText === undefined ? [] : [found.commandText])];
-  const texts = [...command, ...found.paths, ...(found.env ?? []), found.rawInput ?? '', ...found.diffs.map((diff) => diff.newText)];
+  const texts = [
+    ...command,
+    ...found.paths,
+    ...(found.env ?? []),
+    found.rawInput ?? '',
+    ...found.diffs.map((diff) => diff.newText),
+  ];
   const codes = new Set<RiskCode>(found.risks);
   for (const place of places) if (place !== 'inside' && place !== 'unknown') codes.add(place);
   if (found.paths.some((path) => agentConfiguration.test(path))) codes.add('agent_config');
@@ -102,9 +110,15 @@ const risksOf = (found: Findings, places: readonly Place[]): Risk[] => {
 };
 
 const factsOf = (found: Findings, about: About): ApprovalFacts => {
-  const paths = [...new Set(found.paths)].map((path) => ({ path: cut(path.toWellFormed(), limits.pathBytes), place: placeOf(path, about) }));
+  const paths = [...new Set(found.paths)].map((path) => ({
+    path: cut(path.toWellFormed(), limits.pathBytes),
+    place: placeOf(path, about),
+  }));
   const isCut = paths.length > 200 || found.diffs.length > 100;
-  const risks = risksOf(isCut ? { ...found, risks: [...found.risks, 'not_all_shown'] } : found, paths.map(({ place }) => place));
+  const risks = risksOf(
+    isCut ? { ...found, risks: [...found.risks, 'not_all_shown'] } : found,
+    paths.map(({ place }) => place),
+  );
   return {
     headline: cut(visible(found.headline), 500),
     ...(found.argv === undefined ? {} : { argv: found.argv.map((part) => part.toWellFormed()) }),
@@ -124,12 +138,16 @@ const named = (path: string, about: About): string => {
   const relative = about.relative(path);
   return relative === null ? path : relative === '' ? 'the workspace folder' : relative;
 };
-const shown = (argv: readonly string[]): string => argv.map((part) => (/^[\w@%+=:,./-]+$/.test(part) ? part : JSON.stringify(part))).join(' ');
+const shown = (argv: readonly string[]): string =>
+  argv.map((part) => (/^[\w@%+=:,./-]+$/.test(part) ? part : JSON.stringify(part))).join(' ');
 
 // ---- Effects the bridge serves itself
 
 /** A file write over ACP (F-05); `path` is relative. The diff is the bridge's own: it read the file. */
-export const describeWrite = (write: { readonly path: string; readonly current: CurrentText | null; readonly content: string }, about: About): Described => {
+export const describeWrite = (
+  write: { readonly path: string; readonly current: CurrentText | null; readonly content: string },
+  about: About,
+): Described => {
   const { path, current, content } = write;
   const contentSha256 = sha256(content);
   const oldText = current?.text ?? null;
@@ -138,11 +156,22 @@ export const describeWrite = (write: { readonly path: string; readonly current: 
     kind: 'file.write',
     effects: [{ type: 'write', path, contentSha256 }],
     detail: {
-      path, contentSha256, bytes: bytesOf(content),
+      path,
+      contentSha256,
+      bytes: bytesOf(content),
       // What it was before is part of this decision, but not of a rule to write the same again.
       base: current === null ? null : { revision: current.revision, sha256: current.sha256 },
     },
-    facts: factsOf({ headline: `${current === null ? 'Create' : 'Write'} ${path}`, paths: [path], diffs: [diff], risks: [], payloadBytes: bytesOf(content) }, about),
+    facts: factsOf(
+      {
+        headline: `${current === null ? 'Create' : 'Write'} ${path}`,
+        paths: [path],
+        diffs: [diff],
+        risks: [],
+        payloadBytes: bytesOf(content),
+      },
+      about,
+    ),
     words: {},
   };
 };
@@ -155,13 +184,24 @@ const shownVariable = ({ name, value }: { readonly name: string; readonly value:
  * @throws Refusal content_too_large when it could not be shown whole, bad_request when it is not text.
  */
 export const describeCommand = (
-  command: { readonly command: string; readonly args: readonly string[]; readonly env: readonly { readonly name: string; readonly value: string }[]; readonly cwd: string },
+  command: {
+    readonly command: string;
+    readonly args: readonly string[];
+    readonly env: readonly { readonly name: string; readonly value: string }[];
+    readonly cwd: string;
+  },
   about: About,
 ): Described => {
   const argv = [command.command, ...command.args];
   const exact = JSON.stringify([argv, command.env]);
-  if (exact.length > limits.eventBytes / 4 || argv.length > 1000 || command.env.length > 200) throw new Refusal('content_too_large');
-  if (![...argv, command.cwd, ...command.env.flatMap(({ name, value }) => [name, value])].every((part) => part.isWellFormed())) throw new Refusal('bad_request');
+  if (exact.length > limits.eventBytes / 4 || argv.length > 1000 || command.env.length > 200)
+    throw new Refusal('content_too_large');
+  if (
+    ![...argv, command.cwd, ...command.env.flatMap(({ name, value }) => [name, value])].every((part) =>
+      part.isWellFormed(),
+    )
+  )
+    throw new Refusal('bad_request');
   const variables = command.env.map(shownVariable);
   const risks: RiskCode[] = [];
   if (command.env.some(({ name }) => steeringName.test(name))) risks.push('environment');
@@ -170,11 +210,23 @@ export const describeCommand = (
     kind: 'command',
     effects: [{ type: 'execute', argv, cwd: command.cwd }],
     detail: {
-      argv, cwd: command.cwd,
-      env: command.env.map(({ name, value }) => (secretName.test(name) ? { name, sha256: sha256(value) } : { name, value })),
+      argv,
+      cwd: command.cwd,
+      env: command.env.map(({ name, value }) =>
+        secretName.test(name) ? { name, sha256: sha256(value) } : { name, value },
+      ),
     },
     facts: factsOf(
-      { headline: `Run ${shown(argv)}`, argv, cwd: command.cwd, env: variables.map((variable) => cut(variable, 200)), paths: [command.cwd], diffs: [], risks, payloadBytes: bytesOf(exact) },
+      {
+        headline: `Run ${shown(argv)}`,
+        argv,
+        cwd: command.cwd,
+        env: variables.map((variable) => cut(variable, 200)),
+        paths: [command.cwd],
+        diffs: [],
+        risks,
+        payloadBytes: bytesOf(exact),
+      },
       about,
     ),
     words: {},
@@ -184,8 +236,10 @@ export const describeCommand = (
 // ---- Permissions an agent asks for its own tools
 
 type Input = Readonly<Record<string, unknown>>;
-const strings = (value: unknown): value is string[] => Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string');
-const texts = (input: Input, names: readonly string[]): string[] => names.flatMap((name) => (typeof input[name] === 'string' && input[name] !== '' ? [input[name]] : []));
+const strings = (value: unknown): value is string[] =>
+  Array.isArray(value) && value.length > 0 && value.every((part) => typeof part === 'string');
+const texts = (input: Input, names: readonly string[]): string[] =>
+  names.flatMap((name) => (typeof input[name] === 'string' && input[name] !== '' ? [input[name]] : []));
 
 const inputOf = (rawInput: string | undefined): Input => {
   try {
@@ -197,7 +251,16 @@ const inputOf = (rawInput: string | undefined): Input => {
 };
 
 /** Tools whose `command` names an operation of their own, not a program. */
-const notPrograms: ReadonlySet<ToolKind> = new Set(['read', 'edit', 'delete', 'move', 'search', 'think', 'fetch', 'switch_mode']);
+const notPrograms: ReadonlySet<ToolKind> = new Set([
+  'read',
+  'edit',
+  'delete',
+  'move',
+  'search',
+  'think',
+  'fetch',
+  'switch_mode',
+]);
 
 type Command = { readonly argv: readonly string[] } | { readonly commandText: string };
 const commandOf = (call: ToolCallState, input: Input): Command | null => {
@@ -212,26 +275,52 @@ const commandOf = (call: ToolCallState, input: Input): Command | null => {
 
 const cardDiffOf = (content: Extract<ToolContent, { type: 'diff' }>, about: About): CardDiff => {
   const relative = about.relative(content.path);
-  const established = relative !== null && !about.isSecret(relative) && (about.readCurrent(relative)?.text ?? null) === content.oldText;
+  const established =
+    relative !== null && !about.isSecret(relative) && (about.readCurrent(relative)?.text ?? null) === content.oldText;
   const { oldText, newText } = content;
-  return { path: cut(relative ?? content.path, limits.pathBytes).toWellFormed(), source: established ? 'bridge' : 'agent', oldText, newText, ...countChanges(oldText, newText) };
+  return {
+    path: cut(relative ?? content.path, limits.pathBytes).toWellFormed(),
+    source: established ? 'bridge' : 'agent',
+    oldText,
+    newText,
+    ...countChanges(oldText, newText),
+  };
 };
 
 const kindWords: Partial<Record<ToolKind, string>> = {
-  read: 'Read', edit: 'Change', delete: 'Delete', move: 'Move', search: 'Search', fetch: 'Fetch from the network', switch_mode: 'Change how the agent works',
+  read: 'Read',
+  edit: 'Change',
+  delete: 'Delete',
+  move: 'Move',
+  search: 'Search',
+  fetch: 'Fetch from the network',
+  switch_mode: 'Change how the agent works',
 };
 
-const headlineOf = (call: ToolCallState, command: Command | null, diffs: readonly CardDiff[], paths: readonly string[], about: About): string => {
+const headlineOf = (
+  call: ToolCallState,
+  command: Command | null,
+  diffs: readonly CardDiff[],
+  paths: readonly string[],
+  about: About,
+): string => {
   if (command !== null && 'argv' in command) return `Run ${shown(command.argv)}`;
   if (command !== null) return `Run in a shell: ${command.commandText}`;
   const [first] = diffs.length > 0 ? diffs.map((diff) => diff.path) : paths;
   const others = new Set(diffs.length > 0 ? diffs.map((diff) => diff.path) : paths).size - 1;
   const verb = diffs.length > 0 ? (diffs[0]?.oldText === null ? 'Create' : 'Change') : kindWords[call.kind ?? 'other'];
-  if (verb === undefined) return first === undefined ? 'Use a tool of the agent' : `Use a tool of the agent on ${named(first, about)}`;
+  if (verb === undefined)
+    return first === undefined ? 'Use a tool of the agent' : `Use a tool of the agent on ${named(first, about)}`;
   return `${verb}${first === undefined ? '' : ` ${named(first, about)}`}${others > 0 ? ` and ${String(others)} more` : ''}`;
 };
 
-const effectsOf = (call: ToolCallState, command: Command | null, cwd: string, diffs: readonly CardDiff[], paths: readonly string[]): Json[] => {
+const effectsOf = (
+  call: ToolCallState,
+  command: Command | null,
+  cwd: string,
+  diffs: readonly CardDiff[],
+  paths: readonly string[],
+): Json[] => {
   const writes = diffs.map((diff) => ({ type: 'write', path: diff.path, contentSha256: sha256(diff.newText) }));
   const execute = command === null ? [] : [{ type: 'execute', ...command, cwd }];
   if (writes.length + execute.length > 0) return [...execute, ...writes];
@@ -240,10 +329,16 @@ const effectsOf = (call: ToolCallState, command: Command | null, cwd: string, di
 
 /** Well-formed everywhere: canonical JSON and UTF-8 have no place for half a character. */
 const repaired = (command: Command | null): Command | null =>
-  command === null ? null : 'argv' in command ? { argv: command.argv.map((part) => part.toWellFormed()) } : { commandText: command.commandText.toWellFormed() };
+  command === null
+    ? null
+    : 'argv' in command
+      ? { argv: command.argv.map((part) => part.toWellFormed()) }
+      : { commandText: command.commandText.toWellFormed() };
 
 /** Long commands are read in the raw input, which is paged; a fact that large would not fit its event. */
-const fits = (command: Command | null): boolean => command === null || (JSON.stringify(command).length <= limits.eventBytes / 4 && (!('argv' in command) || command.argv.length <= 1000));
+const fits = (command: Command | null): boolean =>
+  command === null ||
+  (JSON.stringify(command).length <= limits.eventBytes / 4 && (!('argv' in command) || command.argv.length <= 1000));
 
 /**
  * A permission request for the agent's own tool. `announced` false: no tool call of that id came before (R-03).
@@ -257,7 +352,11 @@ export const describePermission = (call: ToolCallState, about: About, announced 
   const cwd = (isAbsolute(asked) ? asked : join(about.workspacePath, asked)).toWellFormed();
   const diffs = (call.content ?? []).filter((part) => part.type === 'diff').map((part) => cardDiffOf(part, about));
   const locations = call.locations ?? [];
-  const paths = [...locations.map(({ path }) => path), ...texts(input, ['path', 'file_path', 'filePath', 'abs_path']), ...diffs.map((diff) => diff.path)];
+  const paths = [
+    ...locations.map(({ path }) => path),
+    ...texts(input, ['path', 'file_path', 'filePath', 'abs_path']),
+    ...diffs.map((diff) => diff.path),
+  ];
   const bare = ['', '{}', 'null', '[]'].includes((rawInput ?? '').trim());
   const risks: RiskCode[] = [];
   if (!announced) risks.push('unannounced');
@@ -271,14 +370,21 @@ export const describePermission = (call: ToolCallState, about: About, announced 
       tool: call.kind ?? null,
       rawInput: rawInput ?? null,
       locations: locations.map(({ path, line }) => ({ path: path.toWellFormed(), line: line ?? null })),
-      diffs: diffs.map((diff) => ({ path: diff.path, oldSha256: diff.oldText === null ? null : sha256(diff.oldText), newSha256: sha256(diff.newText) })),
+      diffs: diffs.map((diff) => ({
+        path: diff.path,
+        oldSha256: diff.oldText === null ? null : sha256(diff.oldText),
+        newSha256: sha256(diff.newText),
+      })),
     },
     facts: factsOf(
       {
         headline: headlineOf(call, command, diffs, paths, about),
         ...(isShown ? command : {}),
         ...(command === null ? {} : { cwd }),
-        paths: command === null ? paths : [...paths, cwd], diffs, rawInput, risks,
+        paths: command === null ? paths : [...paths, cwd],
+        diffs,
+        rawInput,
+        risks,
         payloadBytes: bytesOf(rawInput ?? '') + diffs.reduce((sum, diff) => sum + bytesOf(diff.newText), 0),
       },
       about,

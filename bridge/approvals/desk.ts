@@ -18,8 +18,17 @@ import { actionOf, isOnlyEffect } from './action.ts';
 import type { ApprovalRequest, Desk, StandingAnswer, Verdict } from './contract.ts';
 import { evaluate, offerRule, policyDigest, type PolicyVerdict } from './policy.ts';
 import {
-  generation, putDecision, putExpiry, putOutcome, putRequested, putWithdrawal, recoverApprovals, ruleBase, signRuleChange,
-  type Card, type Ruling,
+  generation,
+  putDecision,
+  putExpiry,
+  putOutcome,
+  putRequested,
+  putWithdrawal,
+  recoverApprovals,
+  ruleBase,
+  signRuleChange,
+  type Card,
+  type Ruling,
 } from './record.ts';
 import type { DeskSeal } from './seal.ts';
 import { approvalView, ruleViews } from './views.ts';
@@ -50,12 +59,14 @@ interface Waiting extends Card {
 
 const utf8 = (text: string): Uint8Array => Buffer.from(text, 'utf8');
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-const trustOf = (tx: Pick<Tx, 'trust'>, workspaceId: string): string | null => tx.trust(workspaceId)?.fingerprint ?? null;
+const trustOf = (tx: Pick<Tx, 'trust'>, workspaceId: string): string | null =>
+  tx.trust(workspaceId)?.fingerprint ?? null;
 const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;
 
 /** The option an automatic answer takes. An offer without one of that meaning cannot be answered automatically. */
 const optionFor = (options: readonly ApprovalOption[], value: 'allow' | 'deny'): ApprovalOption | undefined =>
-  options.find((option) => option.meaning === value && option.kind.endsWith('_once')) ?? options.find((option) => option.meaning === value);
+  options.find((option) => option.meaning === value && option.kind.endsWith('_once')) ??
+  options.find((option) => option.meaning === value);
 
 const resolvedRefusal = (state: Exclude<ApprovalRecord['state'], 'pending'>): Refusal => {
   if (state === 'expired') return new Refusal('approval_expired');
@@ -65,7 +76,8 @@ const resolvedRefusal = (state: Exclude<ApprovalRecord['state'], 'pending'>): Re
 const offered = (options: readonly ApprovalOption[], params: Decide): ApprovalOption => {
   const option = options.find((candidate) => candidate.id === params.optionId);
   // An option of unknown meaning is chosen only by its exact id, with the value the operator gave it (R-03).
-  if (option === undefined || (option.meaning !== 'other' && option.meaning !== params.value)) throw new Refusal('decision_not_offered');
+  if (option === undefined || (option.meaning !== 'other' && option.meaning !== params.value))
+    throw new Refusal('decision_not_offered');
   return option;
 };
 
@@ -87,7 +99,12 @@ const verdictOf = (card: Card, ruling: Ruling, receiptId: string): Verdict => ({
   ...(ruling.note === undefined ? {} : { note: ruling.note }),
 });
 
-const openCard = (request: ApprovalRequest, action: { bytes: Uint8Array; digest: string }, requestedAt: number, resolve: Waiting['resolve']): Waiting => ({
+const openCard = (
+  request: ApprovalRequest,
+  action: { bytes: Uint8Array; digest: string },
+  requestedAt: number,
+  resolve: Waiting['resolve'],
+): Waiting => ({
   approvalId: uuidv7(requestedAt, randomBytes),
   request,
   digest: action.digest,
@@ -102,9 +119,15 @@ const openCard = (request: ApprovalRequest, action: { bytes: Uint8Array; digest:
 });
 
 /** The proof of R-20 for a page; for the private socket an operator at a terminal, or an explicit and recorded `--yes`. */
-const prove = (actor: Actor, params: Decide, digest: string, verifyProof: DeskOptions['verifyProof']): Pick<Ruling, 'by' | 'session' | 'proof'> => {
+const prove = (
+  actor: Actor,
+  params: Decide,
+  digest: string,
+  verifyProof: DeskOptions['verifyProof'],
+): Pick<Ruling, 'by' | 'session' | 'proof'> => {
   if (actor.kind !== 'browser') {
-    if (!actor.tty && params.yes !== true) throw new Refusal('forbidden', { message: 'Deciding without a terminal needs --yes.' });
+    if (!actor.tty && params.yes !== true)
+      throw new Refusal('forbidden', { message: 'Deciding without a terminal needs --yes.' });
     const by = actor.kind === 'cli' ? 'control-socket' : 'terminal';
     return { by: 'cli', session: null, proof: { by, ...(params.yes === true ? { mark: '--yes' } : {}) } };
   }
@@ -124,7 +147,9 @@ const checkPolicy = (tx: Tx, card: Waiting, value: 'allow' | 'deny'): PolicyVerd
   const trust = trustOf(tx, card.request.workspace.id);
   if (trust === card.trust) return policy;
   card.trust = trust;
-  throw new Refusal('stale_policy', { message: 'The trusted files of this folder changed while this was open. Review it again.' });
+  throw new Refusal('stale_policy', {
+    message: 'The trusted files of this folder changed while this was open. Review it again.',
+  });
 };
 
 export const createDesk = (options: DeskOptions): Desk => {
@@ -134,7 +159,8 @@ export const createDesk = (options: DeskOptions): Desk => {
   /** Allowed, unused permissions by conversation: what a served effect may consume. Lives as long as the turn. */
   const unused = new Map<string, { approvalId: string; receiptId: string; effects: readonly Json[] }[]>();
 
-  const changed = (...topics: Parameters<typeof ledger.feed.invalidate>[0][]): void => topics.forEach((topic) => ledger.feed.invalidate(topic));
+  const changed = (...topics: Parameters<typeof ledger.feed.invalidate>[0][]): void =>
+    topics.forEach((topic) => ledger.feed.invalidate(topic));
 
   /** The only place where a waiting `ask` resolves. */
   const settle = (card: Waiting, verdict: Verdict): void => {
@@ -143,7 +169,10 @@ export const createDesk = (options: DeskOptions): Desk => {
     card.stopListening();
     if (verdict.value === 'allow' && card.request.kind === 'tool') {
       const { conversationId, effects } = card.request;
-      unused.set(conversationId, [...(unused.get(conversationId) ?? []), { approvalId: card.approvalId, receiptId: verdict.receiptId, effects }]);
+      unused.set(conversationId, [
+        ...(unused.get(conversationId) ?? []),
+        { approvalId: card.approvalId, receiptId: verdict.receiptId, effects },
+      ]);
     }
     card.resolve(verdict);
   };
@@ -163,7 +192,10 @@ export const createDesk = (options: DeskOptions): Desk => {
       changed('approvals', 'receipts');
     } catch (error) {
       // Telling the agent no needs no receipt; leaving it waiting for ever would be worse.
-      options.log('expiry was not recorded', { approvalId: card.approvalId, code: error instanceof Refusal ? error.code : 'internal_error' });
+      options.log('expiry was not recorded', {
+        approvalId: card.approvalId,
+        code: error instanceof Refusal ? error.code : 'internal_error',
+      });
     }
     settle(card, { value: 'expired', approvalId: card.approvalId });
   };
@@ -172,7 +204,9 @@ export const createDesk = (options: DeskOptions): Desk => {
     if (cards.length === 0) return;
     let gone = cards; // if the commit fails nothing was allowed, and the caller is ending them: no waiter may hang
     try {
-      gone = await ledger.commit((tx) => cards.filter((card) => putWithdrawal(tx, { ...card.request, approvalId: card.approvalId }, reason, now())));
+      gone = await ledger.commit((tx) =>
+        cards.filter((card) => putWithdrawal(tx, { ...card.request, approvalId: card.approvalId }, reason, now())),
+      );
       changed('approvals');
     } finally {
       for (const card of gone) settle(card, { value: 'withdrawn', approvalId: card.approvalId, reason });
@@ -185,7 +219,9 @@ export const createDesk = (options: DeskOptions): Desk => {
     const { signal } = card.request;
     if (signal === undefined) return;
     const abort = (): void => {
-      withdrawCards([card], 'agent').catch(() => options.log('withdrawal was not recorded', { approvalId: card.approvalId }));
+      withdrawCards([card], 'agent').catch(() =>
+        options.log('withdrawal was not recorded', { approvalId: card.approvalId }),
+      );
     };
     if (signal.aborted) return abort();
     signal.addEventListener('abort', abort, { once: true });
@@ -206,16 +242,19 @@ export const createDesk = (options: DeskOptions): Desk => {
 
   const ask: Desk['ask'] = async (request) => {
     const open = [...waiting.values()].filter((card) => card.request.conversationId === request.conversationId).length;
-    if (open >= limits.approvalsPending) throw new Refusal('rate_limited', { message: 'Too many approvals are waiting in this conversation.' });
+    if (open >= limits.approvalsPending)
+      throw new Refusal('rate_limited', { message: 'Too many approvals are waiting in this conversation.' });
     const action = actionOf(request);
     const { promise, resolve } = Promise.withResolvers<Verdict>();
     const card = openCard(request, action, now(), resolve);
     // Known before the commit: its event reaches clients first, and an answer may arrive before this function goes on.
     waiting.set(card.approvalId, card);
-    const ruled = await ledger.commit((tx) => askIn(tx, card, action.bytes)).catch((error: unknown) => {
-      waiting.delete(card.approvalId);
-      throw error;
-    });
+    const ruled = await ledger
+      .commit((tx) => askIn(tx, card, action.bytes))
+      .catch((error: unknown) => {
+        waiting.delete(card.approvalId);
+        throw error;
+      });
     changed('approvals');
     if (ruled === null) waitFor(card);
     else {
@@ -226,7 +265,11 @@ export const createDesk = (options: DeskOptions): Desk => {
   };
 
   /** R-11 from "known" on, in its order; the operation key was judged by the command table before. */
-  const decideIn = (tx: Tx, actor: Actor, params: Decide): { card: Waiting; ruling: Ruling; answer: { receiptId: string; receiptSeq: number } } => {
+  const decideIn = (
+    tx: Tx,
+    actor: Actor,
+    params: Decide,
+  ): { card: Waiting; ruling: Ruling; answer: { receiptId: string; receiptSeq: number } } => {
     const record = tx.approval(params.approvalId);
     if (record === null) throw new Refusal('unknown_approval');
     if (record.state !== 'pending') throw resolvedRefusal(record.state);
@@ -313,7 +356,10 @@ export const createDesk = (options: DeskOptions): Desk => {
     list: ({ state, conversationId, before, limit: wanted = 100 }) => {
       const limit = Math.min(Math.max(wanted, 1), 100);
       const records = ledger.read.approvals({ state, conversationId, before, limit: limit + 1 });
-      return { approvals: records.slice(0, limit).map((record) => approvalView(ledger.read, record)), more: records.length > limit };
+      return {
+        approvals: records.slice(0, limit).map((record) => approvalView(ledger.read, record)),
+        more: records.length > limit,
+      };
     },
 
     get: (approvalId) => {
@@ -329,7 +375,8 @@ export const createDesk = (options: DeskOptions): Desk => {
     recover: (tx) => recoverApprovals(tx, seal, now()),
 
     close: () => {
-      for (const card of [...waiting.values()]) settle(card, { value: 'withdrawn', approvalId: card.approvalId, reason: 'bridge_restarted' });
+      for (const card of [...waiting.values()])
+        settle(card, { value: 'withdrawn', approvalId: card.approvalId, reason: 'bridge_restarted' });
       unused.clear();
     },
   };

@@ -4,7 +4,8 @@
  * Controls but tab and line ends, format characters (bidirectional, zero-width, tags, byte order mark), line and
  * paragraph separators, variation selectors, fillers, half characters; and a carriage return that is no line end.
  */
-const invisible = /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|\r(?!\n)/u;
+const invisible =
+  /[\0-\x08\v\f\x0e-\x1f\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}\p{Cs}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|\r(?!\n)/u;
 const everyInvisible = new RegExp(`${invisible.source}|[\\r\\n\\t]`, 'gu');
 /** More marks on one letter than any script uses. */
 const markFlood = /\p{M}{6,}/u;
@@ -17,8 +18,19 @@ export const visible = (text: string): string =>
   text.replace(everyInvisible, (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`).toWellFormed();
 
 const operators: readonly (readonly [name: string, pattern: RegExp])[] = [
-  ['&&', /&&/], ['||', /\|\|/], ['|', /(^|[^|])\|([^|]|$)/], [';', /;/], ['&', /(^|[^&>])&([^&>]|$)/], ['>', />/], ['<', /</],
-  ['$(…)', /\$\(/], ['`…`', /`/], ['$…', /\$[\w{]/], ['line break', /[\r\n]/], ['* ?', /[*?]/],
+  ['&&', /&&/],
+  ['||', /\|\|/],
+  ['|', /(^|[^|])\|([^|]|$)/],
+  [';', /;/],
+  ['&', /(^|[^&>])&([^&>]|$)/],
+  ['>', />/],
+  ['<', /</],
+  ['$(…)', /\$\(/],
+  ['`…`', /`/],
+  ['$…', /\$[\w{]/],
+  ['line break', /[\r\n]/],
+  ['* ?', /[*?]/],
 ];
 /** Shell operators in a command line, also inside quotes: naming one too many is safe, one too few is not. */
-export const shellOperators = (script: string): string[] => operators.filter(([, pattern]) => pattern.test(script)).map(([name]) => name);
+export const shellOperators = (script: string): string[] =>
+  operators.filter(([, pattern]) => pattern.test(script)).map(([name]) => name);

@@ -3,8 +3,26 @@
  * Checked at every start like ssh checks its own; an unsafe key refuses the start, it is never repaired or replaced.
  * Called once, by main and by the verbs that read a state. Key bytes never leave this file except as a KeyObject.
  */
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, verify, type KeyObject } from 'node:crypto';
-import { closeSync, constants, fstatSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync, writeSync, type Stats } from 'node:fs';
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  verify,
+  type KeyObject,
+} from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  writeSync,
+  type Stats,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
@@ -25,13 +43,16 @@ export const keyIdOf = (publicKeySpki: Uint8Array): string =>
   `SHA256:${createHash('sha256').update(publicKeySpki).digest('base64url')}`;
 
 const mine = (path: string, stat: Stats, mode: string): void => {
-  if (stat.uid !== process.getuid?.()) throw unsafe(`${path} belongs to another user. Move it away, or: chown "$USER" ${quoted(path)}`);
-  if ((stat.mode & 0o077) !== 0) throw unsafe(`${path} can be reached by other users. To mend it: chmod ${mode} ${quoted(path)}`);
+  if (stat.uid !== process.getuid?.())
+    throw unsafe(`${path} belongs to another user. Move it away, or: chown "$USER" ${quoted(path)}`);
+  if ((stat.mode & 0o077) !== 0)
+    throw unsafe(`${path} can be reached by other users. To mend it: chmod ${mode} ${quoted(path)}`);
 };
 
 const checkDirectory = (directory: string): void => {
   const stat = lstatSync(directory);
-  if (stat.isSymbolicLink() || !stat.isDirectory()) throw unsafe(`${directory} must be a real directory, not a link or a file. Move it away.`);
+  if (stat.isSymbolicLink() || !stat.isDirectory())
+    throw unsafe(`${directory} must be a real directory, not a link or a file. Move it away.`);
   mine(directory, stat, '700');
 };
 
@@ -83,7 +104,12 @@ const read = (path: string): KeyObject | null => {
 const described = (privateKey: KeyObject): ReceiptKey => {
   const publicKey = createPublicKey(privateKey);
   const publicKeySpki = new Uint8Array(publicKey.export({ type: 'spki', format: 'der' }));
-  return { keyId: keyIdOf(publicKeySpki), publicKeySpki, publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(), privateKey };
+  return {
+    keyId: keyIdOf(publicKeySpki),
+    publicKeySpki,
+    publicKeyPem: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    privateKey,
+  };
 };
 
 /**

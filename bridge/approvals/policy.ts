@@ -25,11 +25,17 @@ const withoutBase = (detail: Json): Json => {
  * Digest of what a rule is bound to: the same effects and detail, by the same program, in the same directory.
  * Conversation, turn, tool call and nonce are left out; another executable or another root asks again (R-17).
  */
-export const matchDigest = (request: Pick<ApprovalRequest, 'kind' | 'agent' | 'workspace' | 'effects' | 'detail'>): string =>
+export const matchDigest = (
+  request: Pick<ApprovalRequest, 'kind' | 'agent' | 'workspace' | 'effects' | 'detail'>,
+): string =>
   sha256(
     canonical({
       kind: request.kind,
-      agent: { id: request.agent.id, executableSha256: request.agent.executableSha256, entrySha256: request.agent.entrySha256 },
+      agent: {
+        id: request.agent.id,
+        executableSha256: request.agent.executableSha256,
+        entrySha256: request.agent.entrySha256,
+      },
       workspace: { id: request.workspace.id, rootSha256: request.workspace.rootSha256 },
       effects: request.effects,
       detail: withoutBase(request.detail),
@@ -45,7 +51,9 @@ const verbs: Partial<Record<ActionKind, string>> = {
 /** The rule in plain words, for either effect. */
 export const ruleSentence = (effect: 'allow' | 'reject', request: ApprovalRequest): string => {
   const verb = `${effect === 'allow' ? 'may' : 'may not'} ${verbs[request.kind] ?? 'do exactly this'}`;
-  return `${request.agent.name} ${verb} in ${request.workspace.path}: ${request.facts.headline}`.toWellFormed().slice(0, 1000);
+  return `${request.agent.name} ${verb} in ${request.workspace.path}: ${request.facts.headline}`
+    .toWellFormed()
+    .slice(0, 1000);
 };
 
 /** The exact rule an "always" would save; null where nothing exact is known, or the kind is decided each time. */
@@ -83,7 +91,15 @@ export const policyDigest = (rules: readonly RuleRow[]): string =>
   sha256(
     canonical(
       rules
-        .map(({ ruleId, effect, kind, agentId, workspaceId, match, enabled }) => ({ ruleId, effect, kind, agentId, workspaceId, match, enabled }))
+        .map(({ ruleId, effect, kind, agentId, workspaceId, match, enabled }) => ({
+          ruleId,
+          effect,
+          kind,
+          agentId,
+          workspaceId,
+          match,
+          enabled,
+        }))
         .sort((a, b) => (a.ruleId < b.ruleId ? -1 : 1)),
     ),
   );

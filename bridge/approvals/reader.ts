@@ -26,7 +26,10 @@ export const sealedOf = (read: Reads, row: ReceiptRow): SealedReceipt => {
   const { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 } = row;
   const action = actionSha256 === null ? null : read.action(actionSha256);
   return {
-    payload: row.payload, signature: row.signature, keyId: row.keyId, action,
+    payload: row.payload,
+    signature: row.signature,
+    keyId: row.keyId,
+    action,
     actionDeleted: action === null && conversationId !== null && read.conversation(conversationId) === null,
     stored: { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 },
   };
@@ -37,7 +40,8 @@ export const basisOf = (read: Reads, row: ReceiptRow): ReceiptRow[] => {
   const statement = z.safeParse(statementSchema, parsed(row.payload));
   if (!statement.success) return [];
   const { decision, outcome } = statement.data.predicate;
-  const sessionReceipt = decision === null || decision.session === null ? null : read.meta(`receipts.session.${decision.session}`);
+  const sessionReceipt =
+    decision === null || decision.session === null ? null : read.meta(`receipts.session.${decision.session}`);
   const ids = [sessionReceipt, outcome === null ? null : outcome.decision.id];
   return ids.flatMap((id) => (id === null ? [] : [read.receipt(id)])).filter((basis) => basis !== null);
 };
@@ -60,7 +64,11 @@ const sealedAll = function* (read: Reads): Generator<SealedReceipt> {
 
 /** Every receipt of the installation, as one chain. `publicKeySpki` is given, never read from the receipts. */
 export const verifyAll = (read: Reads, publicKeySpki: Uint8Array, bridgeId?: string): Verification => {
-  const { last: _, ...verification } = verifySync(nodePlatform, { publicKeySpki, scope: 'all', bridgeId }, sealedAll(read));
+  const { last: _, ...verification } = verifySync(
+    nodePlatform,
+    { publicKeySpki, scope: 'all', bridgeId },
+    sealedAll(read),
+  );
   return verification;
 };
 
@@ -70,24 +78,51 @@ const known = (read: Reads, receiptId: string): ReceiptRow => {
   return row;
 };
 
-export const createReceiptReader = (read: Reads, key: { readonly publicKeySpki: Uint8Array }, bridgeId?: string): ReceiptReader => ({
+export const createReceiptReader = (
+  read: Reads,
+  key: { readonly publicKeySpki: Uint8Array },
+  bridgeId?: string,
+): ReceiptReader => ({
   list: (params) => {
     const limit = Math.min(Math.max(params.limit ?? 200, 1), 200);
-    const rows = read.receipts({ conversationId: params.conversationId, beforeSeq: params.beforeSeq, limit: limit + 1 });
+    const rows = read.receipts({
+      conversationId: params.conversationId,
+      beforeSeq: params.beforeSeq,
+      limit: limit + 1,
+    });
     return { receipts: rows.slice(0, limit).map(receiptSummary), more: rows.length > limit };
   },
   get: (receiptId) => {
     const row = known(read, receiptId);
     const action = row.actionSha256 === null ? null : read.action(row.actionSha256);
-    return { summary: receiptSummary(row), envelope: envelopeText(row), action: action === null ? null : Buffer.from(action).toString('utf8') };
+    return {
+      summary: receiptSummary(row),
+      envelope: envelopeText(row),
+      action: action === null ? null : Buffer.from(action).toString('utf8'),
+    };
   },
   verify: (receiptId) => {
     const row = known(read, receiptId);
     const [before] = read.receipts({ beforeSeq: row.seq, limit: 1 });
     const basis = basisOf(read, row);
-    const rows = inOrder([...basis.flatMap((other) => basisOf(read, other)), ...basis, ...(before === undefined ? [] : [before]), row]);
-    const { last } = verifySync(nodePlatform, { publicKeySpki: key.publicKeySpki, scope: 'some', bridgeId }, rows.map((each) => sealedOf(read, each)));
-    const receipts = row.conversationId === null ? [] : [`bridge conversations receipts ${row.conversationId} --out receipts`, opensslCommand(`receipts/${String(row.seq)}`).replace('public.pem', 'receipts/public.pem')];
+    const rows = inOrder([
+      ...basis.flatMap((other) => basisOf(read, other)),
+      ...basis,
+      ...(before === undefined ? [] : [before]),
+      row,
+    ]);
+    const { last } = verifySync(
+      nodePlatform,
+      { publicKeySpki: key.publicKeySpki, scope: 'some', bridgeId },
+      rows.map((each) => sealedOf(read, each)),
+    );
+    const receipts =
+      row.conversationId === null
+        ? []
+        : [
+            `bridge conversations receipts ${row.conversationId} --out receipts`,
+            opensslCommand(`receipts/${String(row.seq)}`).replace('public.pem', 'receipts/public.pem'),
+          ];
     return { ok: last.every((line) => line.ok), checks: last, commands: ['bridge verify --all', ...receipts] };
   },
 });

@@ -52,8 +52,14 @@ const unfinished = (tx: Pick<Tx, 'meta'>): string[] => JSON.parse(tx.meta(unfini
 /** How often the rules changed. */
 export const generation = (tx: Pick<Tx, 'meta'>): number => Number(tx.meta(generationName) ?? '0');
 
-const outcomeWords = { ok: 'Done', failed: 'Failed', cancelled: 'Cancelled', uncertain: 'Not known whether it happened' } as const;
-const sentenceOf = (word: string, headline: string): string => `${word}: ${headline.charAt(0).toLowerCase()}${headline.slice(1)}`;
+const outcomeWords = {
+  ok: 'Done',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  uncertain: 'Not known whether it happened',
+} as const;
+const sentenceOf = (word: string, headline: string): string =>
+  `${word}: ${headline.charAt(0).toLowerCase()}${headline.slice(1)}`;
 const turnOf = (turnId: string | null): { turnId?: string } => (turnId === null ? {} : { turnId });
 
 const appended = <T>(event: T | null): T => {
@@ -80,29 +86,81 @@ export const putRequested = (tx: Tx, card: Card, action: Uint8Array): void => {
   const { enforcement, containment } = request.agent;
   const told = toolCallId === null ? {} : { toolCallId };
   const data: EventData<'approval.requested'> = {
-    approvalId, kind, digest, actionBytes, facts, words, options: [...request.options], rule, expiresAt, enforcement, containment, ...told,
+    approvalId,
+    kind,
+    digest,
+    actionBytes,
+    facts,
+    words,
+    options: [...request.options],
+    rule,
+    expiresAt,
+    enforcement,
+    containment,
+    ...told,
   };
   const event = appended(tx.append(conversationId, { type: 'approval.requested', data, ...turnOf(turnId) }));
   tx.putAction(digest, action, conversationId);
   tx.putApproval({
-    approvalId, conversationId, turnId, toolCallId, kind, digest, state: 'pending', requestedAt, requestedSeq: event.seq, expiresAt,
-    decidedAt: null, receiptId: null, reason: null, by: null, rule: null, note: null, outcome: null,
+    approvalId,
+    conversationId,
+    turnId,
+    toolCallId,
+    kind,
+    digest,
+    state: 'pending',
+    requestedAt,
+    requestedSeq: event.seq,
+    expiresAt,
+    decidedAt: null,
+    receiptId: null,
+    reason: null,
+    by: null,
+    rule: null,
+    note: null,
+    outcome: null,
     request: JSON.stringify(event.data), // as stored: large texts are blobs by now
   });
 };
 
 /** Any change of the rules: a new generation and its signed record, in the transaction of the change. */
-export const signRuleChange = (tx: Tx, seal: DeskSeal, actor: Actor | null, conversationId: string | undefined, change: string, rule: RuleRow): ReceiptRow => {
+export const signRuleChange = (
+  tx: Tx,
+  seal: DeskSeal,
+  actor: Actor | null,
+  conversationId: string | undefined,
+  change: string,
+  rule: RuleRow,
+): ReceiptRow => {
   const version = generation(tx) + 1;
   tx.setMeta(generationName, String(version));
   const { ruleId, effect, kind, agentId, workspaceId, match } = rule;
-  const detail = { change, rule: { ruleId, effect, kind, agentId, workspaceId, match }, version, digest: policyDigest(tx.rules()) };
-  return seal.sign(tx, { kind: 'policy', conversationId, actor, detail, sentence: `Rule ${change}: ${rule.sentence}`.slice(0, 500) });
+  const detail = {
+    change,
+    rule: { ruleId, effect, kind, agentId, workspaceId, match },
+    version,
+    digest: policyDigest(tx.rules()),
+  };
+  return seal.sign(tx, {
+    kind: 'policy',
+    conversationId,
+    actor,
+    detail,
+    sentence: `Rule ${change}: ${rule.sentence}`.slice(0, 500),
+  });
 };
 
-const remember = (tx: Tx, seal: DeskSeal, card: Card, value: 'allow' | 'deny', actor: Actor | null, now: number): void => {
+const remember = (
+  tx: Tx,
+  seal: DeskSeal,
+  card: Card,
+  value: 'allow' | 'deny',
+  actor: Actor | null,
+  now: number,
+): void => {
   const { rule, request } = card;
-  if (rule === null) throw new Refusal('decision_not_offered', { message: 'No exact rule can be saved for this action.' });
+  if (rule === null)
+    throw new Refusal('decision_not_offered', { message: 'No exact rule can be saved for this action.' });
   const effect = value === 'allow' ? 'allow' : 'reject';
   const rules = tx.rules();
   const known = rules.find((row) => row.effect === effect && row.match === rule.match);
@@ -111,8 +169,17 @@ const remember = (tx: Tx, seal: DeskSeal, card: Card, value: 'allow' | 'deny', a
   }
   const { kind, agentId, workspaceId, match } = rule;
   const row: RuleRow = known ?? {
-    ruleId: uuidv7(now, randomBytes), effect, kind, agentId, workspaceId, match,
-    sentence: ruleSentence(effect, request), createdAt: now, hits: 0, lastHitAt: null, enabled: true,
+    ruleId: uuidv7(now, randomBytes),
+    effect,
+    kind,
+    agentId,
+    workspaceId,
+    match,
+    sentence: ruleSentence(effect, request),
+    createdAt: now,
+    hits: 0,
+    lastHitAt: null,
+    enabled: true,
   };
   if (known === undefined) tx.putRule(row);
   else tx.changeRule(known.ruleId, { enabled: true });
@@ -123,7 +190,12 @@ const signRuling = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, word: st
   const { approvalId, request, requestedAt, digest, actionBytes, expiresAt } = card;
   const { value, optionId, by, session, remember: remembered, proof, rule, policyOutcome, note } = ruling;
   return seal.decision(tx, {
-    approvalId, request, requestedAt, digest, actionBytes, note,
+    approvalId,
+    request,
+    requestedAt,
+    digest,
+    actionBytes,
+    note,
     policy: { version: generation(tx), digest: policyDigest(tx.rules()), rule, outcome: policyOutcome },
     decision: { value, option: optionId, by, session, remembered, expiresAt, proof },
     sentence: sentenceOf(word, request.facts.headline),
@@ -131,7 +203,13 @@ const signRuling = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, word: st
 };
 
 /** A decision: state, event, receipt, and the remembered rule with its own. Null where another was first; then undo it all. */
-export const putDecision = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, actor: Actor | null): ReceiptRow | null => {
+export const putDecision = (
+  tx: Tx,
+  seal: DeskSeal,
+  card: Card,
+  ruling: Ruling,
+  actor: Actor | null,
+): ReceiptRow | null => {
   const { approvalId, digest, request } = card;
   const { value, optionId, by, note } = ruling;
   const rule = ruling.ruleSentence ?? ruling.rule;
@@ -140,7 +218,12 @@ export const putDecision = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, 
   const change = { state, decidedAt: row.at, receiptId: row.receiptId, by, rule, note: note ?? null } as const;
   if (!tx.resolveApproval(approvalId, change)) return null;
   const data: EventData<'approval.decided'> = {
-    approvalId, digest, value, optionId, by, receiptId: row.receiptId,
+    approvalId,
+    digest,
+    value,
+    optionId,
+    by,
+    receiptId: row.receiptId,
     ...(rule === null ? {} : { rule }),
     ...(note === undefined ? {} : { note }),
     ...(ruling.remember ? { remembered: true } : {}),
@@ -156,7 +239,13 @@ export const putDecision = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, 
 export const putExpiry = (tx: Tx, seal: DeskSeal, card: Card, denyOption: string): boolean => {
   const { approvalId, request } = card;
   if (tx.approval(approvalId)?.state !== 'pending') return false;
-  const row = signRuling(tx, seal, card, { ...ruleBase, value: 'deny', optionId: denyOption, rule: 'expired', policyOutcome: 'ask' }, 'Expired');
+  const row = signRuling(
+    tx,
+    seal,
+    card,
+    { ...ruleBase, value: 'deny', optionId: denyOption, rule: 'expired', policyOutcome: 'ask' },
+    'Expired',
+  );
   tx.resolveApproval(approvalId, { state: 'expired', decidedAt: row.at, receiptId: row.receiptId, by: 'rule' });
   const data = { approvalId, receiptId: row.receiptId };
   appended(tx.append(request.conversationId, { type: 'approval.expired', data, ...turnOf(request.turnId) }));
@@ -178,9 +267,16 @@ export const putWithdrawal = (
 };
 
 /** What came of an allowed action, once. False where there is nothing to say it of, or it was said. */
-export const putOutcome = (tx: Tx, seal: DeskSeal, approvalId: string, outcome: Outcome, result: Parameters<Desk['outcome']>[2]): boolean => {
+export const putOutcome = (
+  tx: Tx,
+  seal: DeskSeal,
+  approvalId: string,
+  outcome: Outcome,
+  result: Parameters<Desk['outcome']>[2],
+): boolean => {
   const record = tx.approval(approvalId);
-  if (record === null || record.state !== 'allowed' || record.outcome !== null || record.receiptId === null) return false;
+  if (record === null || record.state !== 'allowed' || record.outcome !== null || record.receiptId === null)
+    return false;
   const decision = tx.receipt(record.receiptId);
   if (decision === null) throw new Refusal('integrity_error');
   const { startedAt, endedAt, resultSha256 = null } = result;
@@ -195,11 +291,18 @@ export const putOutcome = (tx: Tx, seal: DeskSeal, approvalId: string, outcome: 
 
 /** At boot: whatever waited is withdrawn, whatever was allowed and not finished is uncertain. */
 export const recoverApprovals = (tx: Tx, seal: DeskSeal, now: number): void => {
-  for (let pending = tx.approvals({ state: 'pending', limit: 100 }); pending.length > 0; pending = tx.approvals({ state: 'pending', limit: 100 })) {
+  for (
+    let pending = tx.approvals({ state: 'pending', limit: 100 });
+    pending.length > 0;
+    pending = tx.approvals({ state: 'pending', limit: 100 })
+  ) {
     for (const record of pending) putWithdrawal(tx, record, 'bridge_restarted', now);
   }
   for (const approvalId of unfinished(tx)) {
-    putOutcome(tx, seal, approvalId, 'uncertain', { startedAt: tx.approval(approvalId)?.decidedAt ?? now, endedAt: now });
+    putOutcome(tx, seal, approvalId, 'uncertain', {
+      startedAt: tx.approval(approvalId)?.decidedAt ?? now,
+      endedAt: now,
+    });
   }
   tx.setMeta(unfinishedName, '[]');
 };

@@ -11,7 +11,13 @@ import { uuidv7 } from '#protocol/ids.ts';
 import { canonical, type Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
 import {
-  actionMediaType, payloadType, preAuthEncoding, receiptOrigin, statementSchema, statementText, toBase64,
+  actionMediaType,
+  payloadType,
+  preAuthEncoding,
+  receiptOrigin,
+  statementSchema,
+  statementText,
+  toBase64,
   type ReceiptPredicate,
 } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
@@ -60,7 +66,16 @@ const utf8 = (text: string): Uint8Array => Buffer.from(text, 'utf8');
 const sha256 = (data: Uint8Array | string): string => createHash('sha256').update(data).digest('hex');
 
 type Body = Omit<ReceiptPredicate, 'receipt' | 'bridge'>;
-const nothing: Body = { author: null, request: null, agent: null, workspace: null, policy: null, decision: null, outcome: null, session: null };
+const nothing: Body = {
+  author: null,
+  request: null,
+  agent: null,
+  workspace: null,
+  policy: null,
+  decision: null,
+  outcome: null,
+  session: null,
+};
 
 interface Sealed {
   readonly kind: ReceiptKind;
@@ -91,9 +106,15 @@ const decisionBody = (input: DecisionInput, at: number): Body => {
       size: input.actionBytes,
     },
     agent: {
-      id: agent.id, name: agent.name, version: agent.version, executableSha256: agent.executableSha256,
-      entrySha256: agent.entrySha256, model: agent.model, session: agent.session,
-      enforcement: agent.enforcement, containment: agent.containment,
+      id: agent.id,
+      name: agent.name,
+      version: agent.version,
+      executableSha256: agent.executableSha256,
+      entrySha256: agent.entrySha256,
+      model: agent.model,
+      session: agent.session,
+      enforcement: agent.enforcement,
+      containment: agent.containment,
     },
     workspace: { id: workspace.id, rootSha256: workspace.rootSha256, gitHead: workspace.gitHead },
     policy: input.policy,
@@ -112,7 +133,10 @@ export const createSeal = (options: SealOptions): DeskSeal => {
     const drift = Math.abs(clock.wall - seen.wall - (clock.monotonic - seen.monotonic));
     const stepped = drift > limits.clockStepMs || clock.wall < (last?.at ?? 0);
     seen = clock;
-    return { at: clock.wall, bridge: { ...options.bridge, monotonicMs: Math.floor(clock.monotonic), clock: stepped ? 'stepped' : 'ok' } };
+    return {
+      at: clock.wall,
+      bridge: { ...options.bridge, monotonicMs: Math.floor(clock.monotonic), clock: stepped ? 'stepped' : 'ok' },
+    };
   };
 
   const put = (tx: Tx, make: (at: number) => Sealed): ReceiptRow => {
@@ -122,7 +146,11 @@ export const createSeal = (options: SealOptions): DeskSeal => {
     const receiptId = uuidv7(at, randomBytes);
     const seq = (last?.seq ?? 0) + 1;
     const receipt: ReceiptPredicate['receipt'] = {
-      id: receiptId, seq, kind: sealed.kind, at, conversation: sealed.conversationId,
+      id: receiptId,
+      seq,
+      kind: sealed.kind,
+      at,
+      conversation: sealed.conversationId,
       previous: last === null ? null : { sha256: sha256(last.payload) },
       origin: receiptOrigin(options.bridgeId),
     };
@@ -130,23 +158,45 @@ export const createSeal = (options: SealOptions): DeskSeal => {
     const payload = utf8(statementText(subject, { receipt, ...sealed.body, bridge }));
     const signature = sign(null, preAuthEncoding(payloadType, payload, utf8), key.privateKey);
     const row: ReceiptRow = {
-      seq, receiptId, kind: sealed.kind, conversationId: sealed.conversationId, approvalId: sealed.approvalId, at,
-      payload, signature, keyId: key.keyId, actionSha256: sealed.actionSha256,
-      value: sealed.body.decision?.value ?? null, outcome: sealed.body.outcome?.value ?? null,
-      by: sealed.by, sentence: sealed.sentence.slice(0, 500),
+      seq,
+      receiptId,
+      kind: sealed.kind,
+      conversationId: sealed.conversationId,
+      approvalId: sealed.approvalId,
+      at,
+      payload,
+      signature,
+      keyId: key.keyId,
+      actionSha256: sealed.actionSha256,
+      value: sealed.body.decision?.value ?? null,
+      outcome: sealed.body.outcome?.value ?? null,
+      by: sealed.by,
+      sentence: sealed.sentence.slice(0, 500),
     };
     tx.putReceipt(row);
     return row;
   };
 
-  const putDetail = (tx: Tx, kind: ReceiptKind, actor: Actor | null, detail: Json, sentence: string, more: { conversationId?: string | undefined; session?: Body['session'] }): ReceiptRow => {
+  const putDetail = (
+    tx: Tx,
+    kind: ReceiptKind,
+    actor: Actor | null,
+    detail: Json,
+    sentence: string,
+    more: { conversationId?: string | undefined; session?: Body['session'] },
+  ): ReceiptRow => {
     const conversationId = more.conversationId ?? null;
     const action = utf8(canonical({ kind, detail, nonce: randomBytes(limits.nonceBytes).toString('base64url') }));
     const actionSha256 = sha256(action);
     tx.putAction(actionSha256, action, conversationId);
     const author = authorOf(actor);
     return put(tx, () => ({
-      kind, conversationId, approvalId: null, actionSha256, sentence, by: author?.by ?? null,
+      kind,
+      conversationId,
+      approvalId: null,
+      actionSha256,
+      sentence,
+      by: author?.by ?? null,
       body: { ...nothing, author, session: more.session ?? null },
     }));
   };
@@ -155,17 +205,24 @@ export const createSeal = (options: SealOptions): DeskSeal => {
     keyId: key.keyId,
     publicKeyPem: key.publicKeyPem,
 
-    sign: (tx, what) => putDetail(tx, what.kind, what.actor, what.detail, what.sentence, { conversationId: what.conversationId }),
+    sign: (tx, what) =>
+      putDetail(tx, what.kind, what.actor, what.detail, what.sentence, { conversationId: what.conversationId }),
 
     genesis: (tx) => {
       const last = tx.lastReceipt();
       if (last === null) {
-        const detail = { bridgeId: options.bridgeId, keyId: key.keyId, publicKey: toBase64(key.publicKeySpki, 'base64url') };
+        const detail = {
+          bridgeId: options.bridgeId,
+          keyId: key.keyId,
+          publicKey: toBase64(key.publicKeySpki, 'base64url'),
+        };
         putDetail(tx, 'genesis', null, detail, 'This installation began its record.', {});
         return;
       }
       if (last.keyId === key.keyId) return;
-      throw new Refusal('unsafe_key', { message: `The receipts so far were signed by ${last.keyId}, not by this key. Restore the former private/keys/receipt.pem.` });
+      throw new Refusal('unsafe_key', {
+        message: `The receipts so far were signed by ${last.keyId}, not by this key. Restore the former private/keys/receipt.pem.`,
+      });
     },
 
     session: (tx, session) => {
@@ -173,14 +230,21 @@ export const createSeal = (options: SealOptions): DeskSeal => {
       if (tx.meta(done) !== null) return;
       const publicKey = toBase64(session.publicKeySpki, 'base64url');
       const detail = { session: session.sessionId, keyId: session.keyId, publicKey };
-      const row = putDetail(tx, 'session', null, detail, 'A browser signed in.', { session: { id: session.sessionId, keyId: session.keyId, publicKey } });
+      const row = putDetail(tx, 'session', null, detail, 'A browser signed in.', {
+        session: { id: session.sessionId, keyId: session.keyId, publicKey },
+      });
       tx.setMeta(done, row.receiptId);
     },
 
     decision: (tx, input) =>
       put(tx, (at) => ({
-        kind: 'decision', conversationId: input.request.conversationId, approvalId: input.approvalId, actionSha256: input.digest,
-        body: decisionBody(input, at), by: input.decision.by, sentence: input.sentence,
+        kind: 'decision',
+        conversationId: input.request.conversationId,
+        approvalId: input.approvalId,
+        actionSha256: input.digest,
+        body: decisionBody(input, at),
+        by: input.decision.by,
+        sentence: input.sentence,
       })),
 
     outcome: (tx, input) => {
@@ -191,11 +255,18 @@ export const createSeal = (options: SealOptions): DeskSeal => {
       const { decision } = input;
       const outcome: Body['outcome'] = {
         decision: { id: decision.receiptId, sha256: sha256(decision.payload) },
-        value: input.outcome, resultSha256: input.resultSha256, startedAt: input.startedAt, endedAt: input.endedAt,
+        value: input.outcome,
+        resultSha256: input.resultSha256,
+        startedAt: input.startedAt,
+        endedAt: input.endedAt,
       };
       return put(tx, () => ({
-        kind: 'outcome', conversationId: decision.conversationId, approvalId: decision.approvalId,
-        actionSha256: subject.digest.sha256, by: null, sentence: input.sentence,
+        kind: 'outcome',
+        conversationId: decision.conversationId,
+        approvalId: decision.approvalId,
+        actionSha256: subject.digest.sha256,
+        by: null,
+        sentence: input.sentence,
         body: { ...nothing, request, agent, workspace, outcome },
       }));
     },

@@ -7,9 +7,13 @@ const statusOf = (record: ApprovalRecord): ApprovalState => {
   const at = record.decidedAt ?? record.requestedAt;
   if (record.state === 'pending') return { state: 'pending' };
   if (record.state === 'withdrawn') return { state: 'withdrawn', at, reason: record.reason ?? 'agent' };
-  if (record.state === 'expired') return { state: 'expired', at, ...(record.receiptId === null ? {} : { receiptId: record.receiptId }) };
+  if (record.state === 'expired')
+    return { state: 'expired', at, ...(record.receiptId === null ? {} : { receiptId: record.receiptId }) };
   return {
-    state: record.state, at, by: record.by ?? 'operator', receiptId: record.receiptId ?? '',
+    state: record.state,
+    at,
+    by: record.by ?? 'operator',
+    receiptId: record.receiptId ?? '',
     ...(record.rule === null ? {} : { rule: record.rule }),
     ...(record.note === null ? {} : { note: record.note }),
   };
@@ -20,11 +24,26 @@ export const approvalView = (read: Reads, record: ApprovalRecord): ApprovalView 
   const conversation = read.conversation(record.conversationId);
   const { facts, words, options, rule, enforcement, containment, actionBytes } = request;
   return {
-    approvalId: record.approvalId, conversationId: record.conversationId, conversationTitle: conversation?.title ?? '',
-    workspaceId: conversation?.workspaceId ?? '', workspacePath: conversation?.workspacePath ?? '',
-    agentId: conversation?.agentId ?? '', agentTitle: conversation?.agentTitle ?? '',
-    kind: record.kind, digest: record.digest, actionBytes, facts, words, options, rule, enforcement, containment,
-    requestedAt: record.requestedAt, expiresAt: record.expiresAt, seq: record.requestedSeq, status: statusOf(record),
+    approvalId: record.approvalId,
+    conversationId: record.conversationId,
+    conversationTitle: conversation?.title ?? '',
+    workspaceId: conversation?.workspaceId ?? '',
+    workspacePath: conversation?.workspacePath ?? '',
+    agentId: conversation?.agentId ?? '',
+    agentTitle: conversation?.agentTitle ?? '',
+    kind: record.kind,
+    digest: record.digest,
+    actionBytes,
+    facts,
+    words,
+    options,
+    rule,
+    enforcement,
+    containment,
+    requestedAt: record.requestedAt,
+    expiresAt: record.expiresAt,
+    seq: record.requestedSeq,
+    status: statusOf(record),
     ...(record.turnId === null ? {} : { turnId: record.turnId }),
     ...(record.toolCallId === null ? {} : { toolCallId: record.toolCallId }),
   };
@@ -36,6 +55,14 @@ export const ruleViews = (read: Reads, rules: readonly RuleRow[]): RuleView[] =>
 };
 
 export const receiptSummary = (row: ReceiptRow): ReceiptSummary => ({
-  receiptId: row.receiptId, seq: row.seq, kind: row.kind, conversationId: row.conversationId, approvalId: row.approvalId,
-  at: row.at, sentence: row.sentence, value: row.value, outcome: row.outcome, by: row.by,
+  receiptId: row.receiptId,
+  seq: row.seq,
+  kind: row.kind,
+  conversationId: row.conversationId,
+  approvalId: row.approvalId,
+  at: row.at,
+  sentence: row.sentence,
+  value: row.value,
+  outcome: row.outcome,
+  by: row.by,
 });

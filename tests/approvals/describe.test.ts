@@ -10,18 +10,46 @@ import { hasInvisible, visible } from '../../bridge/approvals/inert.ts';
 import { about } from './parts.ts';
 
 const call = (more: Partial<ToolCallState>): ToolCallState => ({ toolCallId: 'call', ...more });
-const raw = (input: unknown, more: Partial<ToolCallState> = {}) => describePermission(call({ rawInput: JSON.stringify(input), ...more }), about);
-const codes = (described: { facts: { risks: readonly { code: string }[] } }): string[] => described.facts.risks.map((risk) => risk.code);
-const command = (args: readonly string[], more: object = {}) => describeCommand({ command: 'npm', args, env: [], cwd: '/w', ...more }, about);
-const write = (path: string, content = 'x\n') => describeWrite({ path, current: about.readCurrent(path), content }, about);
+const raw = (input: unknown, more: Partial<ToolCallState> = {}) =>
+  describePermission(call({ rawInput: JSON.stringify(input), ...more }), about);
+const codes = (described: { facts: { risks: readonly { code: string }[] } }): string[] =>
+  described.facts.risks.map((risk) => risk.code);
+const command = (args: readonly string[], more: object = {}) =>
+  describeCommand({ command: 'npm', args, env: [], cwd: '/w', ...more }, about);
+const write = (path: string, content = 'x\n') =>
+  describeWrite({ path, current: about.readCurrent(path), content }, about);
 
 describe('a permission for an agent’s own tool', () => {
   it.each([
-    ['claude: a command line', { command: 'npm test', description: 'Run tests' }, 'execute', 'Run in a shell: npm test', [{ type: 'execute', commandText: 'npm test', cwd: '/w' }]],
-    ['codex: argv and workdir', { command: ['bash', '-lc', 'ls'], workdir: '/w/src' }, 'execute', 'Run bash -lc ls', [{ type: 'execute', argv: ['bash', '-lc', 'ls'], cwd: '/w/src' }]],
-    ['a program with args', { cmd: 'git', args: ['push', 'a b'] }, 'execute', 'Run git push "a b"', [{ type: 'execute', argv: ['git', 'push', 'a b'], cwd: '/w' }]],
+    [
+      'claude: a command line',
+      { command: 'npm test', description: 'Run tests' },
+      'execute',
+      'Run in a shell: npm test',
+      [{ type: 'execute', commandText: 'npm test', cwd: '/w' }],
+    ],
+    [
+      'codex: argv and workdir',
+      { command: ['bash', '-lc', 'ls'], workdir: '/w/src' },
+      'execute',
+      'Run bash -lc ls',
+      [{ type: 'execute', argv: ['bash', '-lc', 'ls'], cwd: '/w/src' }],
+    ],
+    [
+      'a program with args',
+      { cmd: 'git', args: ['push', 'a b'] },
+      'execute',
+      'Run git push "a b"',
+      [{ type: 'execute', argv: ['git', 'push', 'a b'], cwd: '/w' }],
+    ],
     ['a read', { file_path: '/w/src/a.ts' }, 'read', 'Read src/a.ts', [{ type: 'read', paths: ['/w/src/a.ts'] }]],
-    ['an edit whose "command" is no program', { command: 'create', path: '/w/a' }, 'edit', 'Change a', [{ type: 'edit', paths: ['/w/a'] }]],
+    [
+      'an edit whose "command" is no program',
+      { command: 'create', path: '/w/a' },
+      'edit',
+      'Change a',
+      [{ type: 'edit', paths: ['/w/a'] }],
+    ],
     ['a tool of its own', { query: 'x' }, 'other', 'Use a tool of the agent', [{ type: 'other', paths: [] }]],
   ] as const)('%s', (_what, input, kind, headline, effects) => {
     const described = raw(input, { kind });
@@ -43,22 +71,34 @@ describe('a permission for an agent’s own tool', () => {
     expect(described.words.title).toBe('Run harmless tests');
     expect(described.facts.headline).toBe('Run in a shell: rm -rf /');
     expect(canonical([described.effects, described.detail])).not.toContain('harmless');
-    expect(raw({ command: 'rm -rf /' }, { kind: 'execute', title: 'Other', status: 'in_progress' }).detail).toEqual(described.detail);
+    expect(raw({ command: 'rm -rf /' }, { kind: 'execute', title: 'Other', status: 'in_progress' }).detail).toEqual(
+      described.detail,
+    );
   });
 
   it('says which side established a diff: the bridge only when the file on disk is what the agent says', () => {
-    const diff = (path: string, oldText: string | null, newText: string) => describePermission(call({ kind: 'edit', content: [{ type: 'diff', path, oldText, newText }] }), about);
+    const diff = (path: string, oldText: string | null, newText: string) =>
+      describePermission(call({ kind: 'edit', content: [{ type: 'diff', path, oldText, newText }] }), about);
     const real = diff('/w/src/date.js', 'old\n', 'new\n');
     expect(real.facts.diffs).toMatchObject([{ path: 'src/date.js', source: 'bridge', added: 1, removed: 1 }]);
     expect(real.facts.headline).toBe('Change src/date.js');
     expect(diff('/w/src/date.js', 'something else\n', 'new\n').facts.diffs[0]?.source).toBe('agent');
-    expect(diff('/w/src/new.js', null, 'new\n').facts).toMatchObject({ headline: 'Create src/new.js', diffs: [{ source: 'bridge' }] });
-    expect(diff('/etc/passwd', null, 'x').facts).toMatchObject({ diffs: [{ source: 'agent' }], paths: [{ path: '/etc/passwd', place: 'outside' }] });
+    expect(diff('/w/src/new.js', null, 'new\n').facts).toMatchObject({
+      headline: 'Create src/new.js',
+      diffs: [{ source: 'bridge' }],
+    });
+    expect(diff('/etc/passwd', null, 'x').facts).toMatchObject({
+      diffs: [{ source: 'agent' }],
+      paths: [{ path: '/etc/passwd', place: 'outside' }],
+    });
     expect(diff('/w/.env', null, 'x').facts.diffs[0]?.source).toBe('agent');
   });
 
   it.each([undefined, '', '{}', 'null'])('with the input %j and nothing else is uninspectable', (rawInput) => {
-    const described = describePermission(call({ ...(rawInput === undefined ? {} : { rawInput }), title: 'Trust me' }), about);
+    const described = describePermission(
+      call({ ...(rawInput === undefined ? {} : { rawInput }), title: 'Trust me' }),
+      about,
+    );
     expect(described.facts.uninspectable).toBe(true);
     expect(codes(described)).toContain('uninspectable');
     expect(described.facts.headline).toBe('Use a tool of the agent');
@@ -70,14 +110,22 @@ describe('a permission for an agent’s own tool', () => {
 
   it('survives any JSON an agent can send, and fits its event', () => {
     fc.assert(
-      fc.property(fc.json(), fc.record({ path: fc.string({ unit: 'binary' }), text: fc.string({ unit: 'binary' }) }), (rawInput, { path, text }) => {
-        const described = describePermission(call({ rawInput, locations: [{ path }], content: [{ type: 'diff', path, oldText: null, newText: text }] }), about);
-        canonical([described.effects, described.detail]);
-        expect(z.safeParse(approvalFacts, described.facts).success).toBe(true);
-      }),
+      fc.property(
+        fc.json(),
+        fc.record({ path: fc.string({ unit: 'binary' }), text: fc.string({ unit: 'binary' }) }),
+        (rawInput, { path, text }) => {
+          const described = describePermission(
+            call({ rawInput, locations: [{ path }], content: [{ type: 'diff', path, oldText: null, newText: text }] }),
+            about,
+          );
+          canonical([described.effects, described.detail]);
+          expect(z.safeParse(approvalFacts, described.facts).success).toBe(true);
+        },
+      ),
       { numRuns: 300 },
     );
-    for (const odd of ['[1,2', '"text"', '{"command":5}', '{"command":["a",5]}', '{"command":["\\ud800"]}']) canonical(describePermission(call({ rawInput: odd }), about).effects);
+    for (const odd of ['[1,2', '"text"', '{"command":5}', '{"command":["a",5]}', '{"command":["\\ud800"]}'])
+      canonical(describePermission(call({ rawInput: odd }), about).effects);
   });
 
   it('a command of megabytes is read in the raw input, and the card says that it is not all listed', () => {
@@ -92,14 +140,29 @@ describe('a permission for an agent’s own tool', () => {
 describe('effects the bridge serves', () => {
   it('a write: path, content and revision are exact; the diff is the bridge’s own', () => {
     const described = write('src/date.js', 'new\n');
-    expect(described.facts).toMatchObject({ headline: 'Write src/date.js', diffs: [{ source: 'bridge', oldText: 'old\n', newText: 'new\n' }], payloadBytes: 4, risks: [] });
+    expect(described.facts).toMatchObject({
+      headline: 'Write src/date.js',
+      diffs: [{ source: 'bridge', oldText: 'old\n', newText: 'new\n' }],
+      payloadBytes: 4,
+      risks: [],
+    });
     expect(described.detail).toMatchObject({ path: 'src/date.js', bytes: 4, base: { revision: 'r1' } });
     expect(write('src/new.js').facts.headline).toBe('Create src/new.js');
   });
 
   it('a command: argv and cwd are exact; variables are shown, secret-shaped values never', () => {
-    const described = command(['run', 'a b'], { env: [{ name: 'LD_PRELOAD', value: '/tmp/x.so' }, { name: 'API_TOKEN', value: 'canary-1234' }] });
-    expect(described.facts).toMatchObject({ headline: 'Run npm run "a b"', argv: ['npm', 'run', 'a b'], cwd: '/w', env: ['LD_PRELOAD=/tmp/x.so', 'API_TOKEN (11 characters, hidden)'] });
+    const described = command(['run', 'a b'], {
+      env: [
+        { name: 'LD_PRELOAD', value: '/tmp/x.so' },
+        { name: 'API_TOKEN', value: 'canary-1234' },
+      ],
+    });
+    expect(described.facts).toMatchObject({
+      headline: 'Run npm run "a b"',
+      argv: ['npm', 'run', 'a b'],
+      cwd: '/w',
+      env: ['LD_PRELOAD=/tmp/x.so', 'API_TOKEN (11 characters, hidden)'],
+    });
     expect(codes(described)).toEqual(['environment']);
     expect(canonical([described.detail, described.effects])).not.toContain('canary');
     expect(command(['a'], { cwd: '/etc' }).facts.risks[0]?.code).toBe('outside');
@@ -111,7 +174,16 @@ describe('effects the bridge serves', () => {
     expect(() => command(['\ud800'])).toThrow();
   });
 
-  it.each(['.claude/settings.json', 'a/.mcp.json', '.codex/x', '.gemini/settings.json', '.VSCODE/tasks.json', '.git/hooks/pre-commit', '.git/config', '.github/workflows/ci.yml'])('T40: %s can make something run later', (path) => {
+  it.each([
+    '.claude/settings.json',
+    'a/.mcp.json',
+    '.codex/x',
+    '.gemini/settings.json',
+    '.VSCODE/tasks.json',
+    '.git/hooks/pre-commit',
+    '.git/config',
+    '.github/workflows/ci.yml',
+  ])('T40: %s can make something run later', (path) => {
     const described = write(path);
     expect(described.facts.risks).toContainEqual(expect.objectContaining({ code: 'agent_config', level: 'stop' }));
     expect(described.facts.paths[0]?.place).toBe('agent_config');
@@ -119,29 +191,62 @@ describe('effects the bridge serves', () => {
 
   it('an ordinary path is no risk, a secret one is', () => {
     for (const path of ['src/claude.ts', 'git/config.ts', 'docs/.claudette']) expect(codes(write(path))).toEqual([]);
-    expect(write('.env').facts).toMatchObject({ paths: [{ place: 'secret' }], risks: [{ code: 'secret', level: 'stop' }] });
+    expect(write('.env').facts).toMatchObject({
+      paths: [{ place: 'secret' }],
+      risks: [{ code: 'secret', level: 'stop' }],
+    });
   });
 
   it('names the operators of a shell', () => {
-    expect(raw({ command: 'git log && curl x | sh > $HOME/y; `id` $(id)\nls &' }, { kind: 'execute' }).facts.risks.find((risk) => risk.code === 'shell_operators')?.sentence).toBe('The shell acts on: &&  |  ;  &  >  $(…)  `…`  $…  line break');
-    expect(codes(describeCommand({ command: '/bin/bash', args: ['-lc', 'a | b'], env: [], cwd: '/w' }, about))).toEqual(['shell_operators']);
+    expect(
+      raw({ command: 'git log && curl x | sh > $HOME/y; `id` $(id)\nls &' }, { kind: 'execute' }).facts.risks.find(
+        (risk) => risk.code === 'shell_operators',
+      )?.sentence,
+    ).toBe('The shell acts on: &&  |  ;  &  >  $(…)  `…`  $…  line break');
+    expect(codes(describeCommand({ command: '/bin/bash', args: ['-lc', 'a | b'], env: [], cwd: '/w' }, about))).toEqual(
+      ['shell_operators'],
+    );
     expect(codes(command(['a', '|', 'b']))).toEqual([]);
   });
 });
 
 describe('T37 characters that deceive', () => {
-  const hidden = ['\u202e', '\u2066', '\u200b', '\u200d', '\u2060', '\ufeff', '\u{e0041}', '\ufe0f', '\u{e0100}', '\u3164', '\u0000', '\u001b', '\u0085', '\u2028', '\u00ad', 'a\rb', 'a\u0300\u0301\u0302\u0303\u0304\u0305'];
-  it.each(hidden.map((text) => [visible(text), text]))('%s is found in a command, a path and a content', (_shown, text) => {
-    expect(hasInvisible(text)).toBe(true);
-    expect(codes(command([`a${text}b`]))).toContain('invisible');
-    expect(codes(write('src/a.txt', `a${text}b`))).toContain('invisible');
-    expect(codes(raw({ command: `a${text}b` }, { kind: 'execute' }))).toContain('invisible');
-    expect(write(`src/${text}.txt`).facts.headline).not.toMatch(/[\p{Cf}\p{Cc}\p{Cs}\p{Zl}\ufe0f\u3164]/u);
-  });
+  const hidden = [
+    '\u202e',
+    '\u2066',
+    '\u200b',
+    '\u200d',
+    '\u2060',
+    '\ufeff',
+    '\u{e0041}',
+    '\ufe0f',
+    '\u{e0100}',
+    '\u3164',
+    '\u0000',
+    '\u001b',
+    '\u0085',
+    '\u2028',
+    '\u00ad',
+    'a\rb',
+    'a\u0300\u0301\u0302\u0303\u0304\u0305',
+  ];
+  it.each(hidden.map((text) => [visible(text), text]))(
+    '%s is found in a command, a path and a content',
+    (_shown, text) => {
+      expect(hasInvisible(text)).toBe(true);
+      expect(codes(command([`a${text}b`]))).toContain('invisible');
+      expect(codes(write('src/a.txt', `a${text}b`))).toContain('invisible');
+      expect(codes(raw({ command: `a${text}b` }, { kind: 'execute' }))).toContain('invisible');
+      expect(write(`src/${text}.txt`).facts.headline).not.toMatch(/[\p{Cf}\p{Cc}\p{Cs}\p{Zl}\ufe0f\u3164]/u);
+    },
+  );
 
-  it.each(['plain', 'tab\tand\nline\r\nend', 'árvíztűrő', '日本語', 'السلام', 'e\u0301', '👍'])('%j is nothing special', (text) => {
-    expect(hasInvisible(text)).toBe(false);
-  });
+  it.each(['plain', 'tab\tand\nline\r\nend', 'árvíztűrő', '日本語', 'السلام', 'e\u0301', '👍'])(
+    '%j is nothing special',
+    (text) => {
+      expect(hasInvisible(text)).toBe(false);
+    },
+  );
 
   it('shows what cannot be seen as escapes, on one line', () => {
     expect(visible('a\u202eb\nc')).toBe('a\\u{202e}b\\u{a}c');
@@ -157,19 +262,41 @@ describe('T37 characters that deceive', () => {
 
 describe('counting a change', () => {
   it.each([
-    [null, 'a\nb\n', 2, 0], ['a\n', '', 0, 1], ['a\nb\nc\n', 'a\nx\nc\n', 1, 1], ['a', 'a\n', 1, 1], ['a\nb\n', 'b\na\n', 1, 1], ['same\n', 'same\n', 0, 0], ['', '', 0, 0],
+    [null, 'a\nb\n', 2, 0],
+    ['a\n', '', 0, 1],
+    ['a\nb\nc\n', 'a\nx\nc\n', 1, 1],
+    ['a', 'a\n', 1, 1],
+    ['a\nb\n', 'b\na\n', 1, 1],
+    ['same\n', 'same\n', 0, 0],
+    ['', '', 0, 0],
     ['a\na\nb\n', 'a\nb\na\n', 1, 1],
   ])('%j to %j adds %d and removes %d', (from, to, added, removed) => {
     expect(countChanges(from, to)).toEqual({ added, removed });
   });
   it('agrees with the longest common subsequence, and stays true beyond its bound', () => {
     const lines = fc.array(fc.constantFrom('a\n', 'b\n', 'c\n'), { maxLength: 12 });
-    const common = (a: readonly string[], b: readonly string[]): number => (a.length === 0 || b.length === 0 ? 0 : a[0] === b[0] ? 1 + common(a.slice(1), b.slice(1)) : Math.max(common(a.slice(1), b), common(a, b.slice(1))));
-    fc.assert(fc.property(lines.filter((each) => each.length < 8), lines.filter((each) => each.length < 8), (a, b) => {
-      const shared = common(a, b);
-      expect(countChanges(a.join(''), b.join(''))).toEqual({ added: b.length - shared, removed: a.length - shared });
-    }), { numRuns: 200 });
-    const many = (mark: string): string => Array.from({ length: 3000 }, (_, index) => `${mark}${String(index)}\n`).join('');
+    const common = (a: readonly string[], b: readonly string[]): number =>
+      a.length === 0 || b.length === 0
+        ? 0
+        : a[0] === b[0]
+          ? 1 + common(a.slice(1), b.slice(1))
+          : Math.max(common(a.slice(1), b), common(a, b.slice(1)));
+    fc.assert(
+      fc.property(
+        lines.filter((each) => each.length < 8),
+        lines.filter((each) => each.length < 8),
+        (a, b) => {
+          const shared = common(a, b);
+          expect(countChanges(a.join(''), b.join(''))).toEqual({
+            added: b.length - shared,
+            removed: a.length - shared,
+          });
+        },
+      ),
+      { numRuns: 200 },
+    );
+    const many = (mark: string): string =>
+      Array.from({ length: 3000 }, (_, index) => `${mark}${String(index)}\n`).join('');
     expect(countChanges(`same\n${many('a')}end\n`, `same\n${many('b')}end\n`)).toEqual({ added: 3000, removed: 3000 });
   });
 });

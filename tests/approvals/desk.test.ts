@@ -8,7 +8,21 @@ import { z } from '#protocol/schema.ts';
 import type { ReceiptRow } from '../../bridge/ledger/contract.ts';
 import { describePermission } from '../../bridge/approvals/describe.ts';
 import { verifyAll } from '../../bridge/approvals/reader.ts';
-import { about, agent, asked, cli, commandRequest, conversationId, openPage, openRoom, temporary, workspaceId, writeRequest, type Page, type Room } from './parts.ts';
+import {
+  about,
+  agent,
+  asked,
+  cli,
+  commandRequest,
+  conversationId,
+  openPage,
+  openRoom,
+  temporary,
+  workspaceId,
+  writeRequest,
+  type Page,
+  type Room,
+} from './parts.ts';
 
 let directory: ReturnType<typeof temporary>;
 let room: Room;
@@ -24,9 +38,15 @@ afterEach(async () => {
   directory.remove();
 });
 
-const receipts = (kind?: string): ReceiptRow[] => [...room.ledger.read.allReceipts()].filter((row) => kind === undefined || row.kind === kind);
-const predicateOf = (row: ReceiptRow) => z.parse(statementSchema, JSON.parse(Buffer.from(row.payload).toString())).predicate;
-const code = (attempt: Promise<unknown>): Promise<string> => attempt.then(() => 'ok', (error: { code?: string }) => error.code ?? String(error));
+const receipts = (kind?: string): ReceiptRow[] =>
+  [...room.ledger.read.allReceipts()].filter((row) => kind === undefined || row.kind === kind);
+const predicateOf = (row: ReceiptRow) =>
+  z.parse(statementSchema, JSON.parse(Buffer.from(row.payload).toString())).predicate;
+const code = (attempt: Promise<unknown>): Promise<string> =>
+  attempt.then(
+    () => 'ok',
+    (error: { code?: string }) => error.code ?? String(error),
+  );
 const valid = (): unknown => verifyAll(room.ledger.read, room.key.publicKeySpki, room.ledger.bridgeId).problems;
 
 describe('R-10, R-11 a decision', () => {
@@ -34,13 +54,26 @@ describe('R-10, R-11 a decision', () => {
     const asking = room.desk.ask(writeRequest());
     const [record] = await room.waiting(1);
     const seen: string[] = [];
-    void asking.then((verdict) => seen.push(`verdict with ${String(receipts('decision').length)} receipt`, verdict.value));
+    void asking.then((verdict) =>
+      seen.push(`verdict with ${String(receipts('decision').length)} receipt`, verdict.value),
+    );
     const answer = await room.decide(record!, 'allow', page, { note: 'go on' });
     const verdict = await asking;
-    expect(verdict).toEqual({ value: 'allow', approvalId: record!.approvalId, receiptId: answer.receiptId, optionId: 'allow', note: 'go on' });
+    expect(verdict).toEqual({
+      value: 'allow',
+      approvalId: record!.approvalId,
+      receiptId: answer.receiptId,
+      optionId: 'allow',
+      note: 'go on',
+    });
     expect(seen).toEqual(['verdict with 1 receipt', 'allow']);
     expect(room.events().map((event) => event.type)).toEqual(['approval.requested', 'approval.decided', 'receipt']);
-    expect(room.ledger.read.approval(record!.approvalId)).toMatchObject({ state: 'allowed', by: 'operator', note: 'go on', receiptId: answer.receiptId });
+    expect(room.ledger.read.approval(record!.approvalId)).toMatchObject({
+      state: 'allowed',
+      by: 'operator',
+      note: 'go on',
+      receiptId: answer.receiptId,
+    });
     expect(valid()).toEqual([]);
   });
 
@@ -50,66 +83,125 @@ describe('R-10, R-11 a decision', () => {
     await room.decide(record!, 'deny', page);
     const [row] = receipts('decision');
     const predicate = predicateOf(row!);
-    expect(predicate.decision).toMatchObject({ value: 'deny', by: 'operator', session: page.actor.sessionId, shown: { sha256: record!.digest } });
+    expect(predicate.decision).toMatchObject({
+      value: 'deny',
+      by: 'operator',
+      session: page.actor.sessionId,
+      shown: { sha256: record!.digest },
+    });
     expect(predicate.decision?.proof).toMatchObject({ by: 'browser', keyId: page.actor.keyId });
     expect(predicate.agent).toEqual(agent);
-    const action = JSON.parse(Buffer.from(room.ledger.read.action(record!.digest)!).toString()) as Record<string, unknown>;
-    expect(Object.keys(action)).toEqual(['agent', 'conversation', 'detail', 'effects', 'kind', 'nonce', 'toolCall', 'turn', 'workspace']);
+    const action = JSON.parse(Buffer.from(room.ledger.read.action(record!.digest)!).toString()) as Record<
+      string,
+      unknown
+    >;
+    expect(Object.keys(action)).toEqual([
+      'agent',
+      'conversation',
+      'detail',
+      'effects',
+      'kind',
+      'nonce',
+      'toolCall',
+      'turn',
+      'workspace',
+    ]);
     expect(Buffer.from(row!.payload).toString()).not.toContain('new\\n');
   });
 
   it('stores the operation’s answer in the same transaction, and nothing when that fails', async () => {
     const asking = room.desk.ask(writeRequest());
     const [record] = await room.waiting(1);
-    const params = { approvalId: record!.approvalId, digest: record!.digest, optionId: 'allow', value: 'allow' as const };
+    const params = {
+      approvalId: record!.approvalId,
+      digest: record!.digest,
+      optionId: 'allow',
+      value: 'allow' as const,
+    };
     const failing = room.desk.decide(page.actor, { ...params, proof: page.proof(params) }, () => {
       throw new Error('no room for the operation');
     });
     await expect(failing).rejects.toThrow('no room');
     expect(room.pending()).toHaveLength(1);
     expect(receipts('decision')).toHaveLength(0);
-    await room.desk.decide(page.actor, { ...params, proof: page.proof(params) }, (tx, answer) => tx.setMeta('answer', answer.receiptId));
-    expect(room.ledger.read.meta('answer')).toBe((await asking as { receiptId: string }).receiptId);
+    await room.desk.decide(page.actor, { ...params, proof: page.proof(params) }, (tx, answer) =>
+      tx.setMeta('answer', answer.receiptId),
+    );
+    expect(room.ledger.read.meta('answer')).toBe(((await asking) as { receiptId: string }).receiptId);
   });
 });
 
 describe('R-11 the order of checks', () => {
-  type Change = { actor?: Actor; params?: Partial<Params<'approval.decide'>>; before?: (approvalId: string) => Promise<unknown> };
+  type Change = {
+    actor?: Actor;
+    params?: Partial<Params<'approval.decide'>>;
+    before?: (approvalId: string) => Promise<unknown>;
+  };
   const outsider: Actor = { ...cli, operator: false };
   const unproven: Actor = { ...cli, tty: false };
   const rejectRule = (): Promise<unknown> =>
     room.ledger.commit((tx) => {
       const record = tx.approvals({ state: 'pending', limit: 1 })[0]!;
       const { rule } = JSON.parse(record.request) as { rule: { match: string } };
-      tx.putRule({ ruleId: randomUUID(), effect: 'reject', kind: 'file.write', agentId: 'practice', workspaceId, match: rule.match, sentence: 'no', createdAt: 1, hits: 0, lastHitAt: null, enabled: true });
+      tx.putRule({
+        ruleId: randomUUID(),
+        effect: 'reject',
+        kind: 'file.write',
+        agentId: 'practice',
+        workspaceId,
+        match: rule.match,
+        sentence: 'no',
+        createdAt: 1,
+        hits: 0,
+        lastHitAt: null,
+        enabled: true,
+      });
     });
   // Each fault, from the first check to the last. Every row also carries all faults below it that can go together.
   const faults: [string, Change, string][] = [
     ['a peer inside an agent', { actor: outsider }, 'forbidden'],
     ['an unknown approval', { params: { approvalId: randomUUID() } }, 'unknown_approval'],
-    ['one no longer pending', { before: (approvalId) => room.desk.withdraw({ conversationId, approvalId }, 'agent') }, 'approval_withdrawn'],
+    [
+      'one no longer pending',
+      { before: (approvalId) => room.desk.withdraw({ conversationId, approvalId }, 'agent') },
+      'approval_withdrawn',
+    ],
     ['another digest', { params: { digest: 'f'.repeat(64) } }, 'digest_mismatch'],
     ['no proof and no terminal', { actor: unproven }, 'forbidden'],
     ['an option that was not offered', { params: { optionId: 'always' } }, 'decision_not_offered'],
     ['rules that say no by now', { before: rejectRule }, 'stale_policy'],
   ];
-  it.each(faults.map(([name, , expected], index) => [name, expected, index] as const))('names %s before what comes after it (%s)', async (_name, expected, from) => {
-    void room.desk.ask(writeRequest());
-    const [record] = await room.waiting(1);
-    const rest = faults.slice(from).map(([, change]) => change);
-    for (const change of rest) if (from > 2 || change.before !== rejectRule) await change.before?.(record!.approvalId);
-    const params = Object.assign({}, ...rest.map((change) => change.params ?? {}).reverse()) as Partial<Params<'approval.decide'>>;
-    const actor = rest.find((change) => change.actor !== undefined)?.actor ?? cli;
-    const attempt = room.desk.decide(actor, { approvalId: record!.approvalId, digest: record!.digest, optionId: 'allow', value: 'allow', ...params });
-    expect(await code(attempt)).toBe(expected);
-    expect(receipts('decision')).toHaveLength(0);
-  });
+  it.each(faults.map(([name, , expected], index) => [name, expected, index] as const))(
+    'names %s before what comes after it (%s)',
+    async (_name, expected, from) => {
+      void room.desk.ask(writeRequest());
+      const [record] = await room.waiting(1);
+      const rest = faults.slice(from).map(([, change]) => change);
+      for (const change of rest)
+        if (from > 2 || change.before !== rejectRule) await change.before?.(record!.approvalId);
+      const params = Object.assign({}, ...rest.map((change) => change.params ?? {}).reverse()) as Partial<
+        Params<'approval.decide'>
+      >;
+      const actor = rest.find((change) => change.actor !== undefined)?.actor ?? cli;
+      const attempt = room.desk.decide(actor, {
+        approvalId: record!.approvalId,
+        digest: record!.digest,
+        optionId: 'allow',
+        value: 'allow',
+        ...params,
+      });
+      expect(await code(attempt)).toBe(expected);
+      expect(receipts('decision')).toHaveLength(0);
+    },
+  );
 
   it('first wins: of 50 racing decisions one makes a receipt (T36)', async () => {
     const asking = room.desk.ask(writeRequest());
     const [record] = await room.waiting(1);
     const pages = Array.from({ length: 50 }, openPage);
-    const results = await Promise.all(pages.map((each, index) => code(room.decide(record!, index % 2 === 0 ? 'allow' : 'deny', each))));
+    const results = await Promise.all(
+      pages.map((each, index) => code(room.decide(record!, index % 2 === 0 ? 'allow' : 'deny', each))),
+    );
     expect(results.filter((result) => result === 'ok')).toHaveLength(1);
     expect(results.filter((result) => result === 'approval_already_decided')).toHaveLength(49);
     expect(receipts('decision')).toHaveLength(1);
@@ -132,10 +224,19 @@ describe('R-11 the order of checks', () => {
 });
 
 describe('the proof of a decision', () => {
-  const attempt = async (change: (params: Params<'approval.decide'>) => Params<'approval.decide'>, actor: Actor = page.actor): Promise<string> => {
+  const attempt = async (
+    change: (params: Params<'approval.decide'>) => Params<'approval.decide'>,
+    actor: Actor = page.actor,
+  ): Promise<string> => {
     void room.desk.ask(writeRequest());
     const [record] = await room.waiting(1);
-    const params = { approvalId: record!.approvalId, digest: record!.digest, optionId: 'allow', value: 'allow' as const, note: 'yes' };
+    const params = {
+      approvalId: record!.approvalId,
+      digest: record!.digest,
+      optionId: 'allow',
+      value: 'allow' as const,
+      note: 'yes',
+    };
     return code(room.desk.decide(actor, change({ ...params, proof: page.proof(params) })));
   };
   it('is refused absent, by another key, for another note, option or approval', async () => {
@@ -144,11 +245,15 @@ describe('the proof of a decision', () => {
     const stranger = openPage();
     expect(await attempt((params) => ({ ...params, proof: stranger.proof(params) }))).toBe('invalid_proof');
     await room.desk.withdraw({ conversationId }, 'agent');
-    expect(await attempt((params) => ({ ...params, proof: { ...stranger.proof(params), keyId: page.actor.keyId } }))).toBe('invalid_proof');
+    expect(
+      await attempt((params) => ({ ...params, proof: { ...stranger.proof(params), keyId: page.actor.keyId } })),
+    ).toBe('invalid_proof');
     await room.desk.withdraw({ conversationId }, 'agent');
     expect(await attempt((params) => ({ ...params, note: 'no' }))).toBe('invalid_proof');
     await room.desk.withdraw({ conversationId }, 'agent');
-    expect(await attempt((params) => ({ ...params, proof: page.proof({ ...params, approvalId: randomUUID() }) }))).toBe('invalid_proof');
+    expect(await attempt((params) => ({ ...params, proof: page.proof({ ...params, approvalId: randomUUID() }) }))).toBe(
+      'invalid_proof',
+    );
     await room.desk.withdraw({ conversationId }, 'agent');
     expect(await attempt((params) => params)).toBe('ok');
     expect(receipts('decision')).toHaveLength(1);
@@ -158,9 +263,19 @@ describe('the proof of a decision', () => {
     const scripted: Actor = { ...cli, tty: false };
     expect(await attempt(({ proof: _, ...params }) => params, scripted)).toBe('forbidden');
     const [record] = room.pending();
-    await room.desk.decide(scripted, { approvalId: record!.approvalId, digest: record!.digest, optionId: 'allow', value: 'allow', yes: true });
+    await room.desk.decide(scripted, {
+      approvalId: record!.approvalId,
+      digest: record!.digest,
+      optionId: 'allow',
+      value: 'allow',
+      yes: true,
+    });
     const [row] = receipts('decision');
-    expect(predicateOf(row!).decision).toMatchObject({ by: 'cli', session: null, proof: { by: 'control-socket', mark: '--yes' } });
+    expect(predicateOf(row!).decision).toMatchObject({
+      by: 'cli',
+      session: null,
+      proof: { by: 'control-socket', mark: '--yes' },
+    });
     expect(valid()).toEqual([]);
   });
 
@@ -181,7 +296,10 @@ describe('the end of an approval without a decision', () => {
     expect(await asking).toEqual({ value: 'withdrawn', approvalId: record!.approvalId, reason: 'turn_ended' });
     expect(await code(room.decide(record!, 'allow', page))).toBe('approval_withdrawn');
     expect(receipts().filter((row) => row.value === 'allow')).toHaveLength(0);
-    expect(room.events('approval.withdrawn')[0]?.data).toEqual({ approvalId: record!.approvalId, reason: 'turn_ended' });
+    expect(room.events('approval.withdrawn')[0]?.data).toEqual({
+      approvalId: record!.approvalId,
+      reason: 'turn_ended',
+    });
     const again = room.desk.ask(writeRequest());
     await room.decide((await room.waiting(1))[0]!, 'allow', page);
     expect((await again).value).toBe('allow');
@@ -202,7 +320,10 @@ describe('the end of an approval without a decision', () => {
 
   it('an agent that gives up withdraws its own card only', async () => {
     const giving = new AbortController();
-    const [first, second] = [room.desk.ask(writeRequest('a', { signal: giving.signal })), room.desk.ask(writeRequest('b'))];
+    const [first, second] = [
+      room.desk.ask(writeRequest('a', { signal: giving.signal })),
+      room.desk.ask(writeRequest('b')),
+    ];
     await room.waiting(2);
     giving.abort();
     expect(await first).toMatchObject({ value: 'withdrawn', reason: 'agent' });
@@ -213,7 +334,10 @@ describe('the end of an approval without a decision', () => {
   it('withdraws at once what was asked on a signal already aborted', async () => {
     const gone = new AbortController();
     gone.abort();
-    expect(await room.desk.ask(writeRequest('a', { signal: gone.signal }))).toMatchObject({ value: 'withdrawn', reason: 'agent' });
+    expect(await room.desk.ask(writeRequest('a', { signal: gone.signal }))).toMatchObject({
+      value: 'withdrawn',
+      reason: 'agent',
+    });
   });
 
   it('expires by its timer with a signed denial; a clock that jumps does nothing (T88)', async () => {
@@ -225,14 +349,23 @@ describe('the end of an approval without a decision', () => {
     room.fireTimers();
     expect((await asking).value).toBe('expired');
     const [row] = receipts('decision');
-    expect(predicateOf(row!)).toMatchObject({ decision: { value: 'deny', by: 'rule' }, policy: { rule: 'expired' }, bridge: { clock: 'stepped' } });
+    expect(predicateOf(row!)).toMatchObject({
+      decision: { value: 'deny', by: 'rule' },
+      policy: { rule: 'expired' },
+      bridge: { clock: 'stepped' },
+    });
     expect(room.desk.get(record!.approvalId)?.status).toMatchObject({ state: 'expired', receiptId: row!.receiptId });
     expect(room.timers()).toBe(0);
     expect(valid()).toEqual([]);
   });
 
   it('keeps a bound on what waits, and forgets nothing that came before (T44)', async () => {
-    const asking = Array.from({ length: 300 }, (_, index) => room.desk.ask(writeRequest(`${String(index)}\n`)).then((verdict) => verdict.value, (error: { code: string }) => error.code));
+    const asking = Array.from({ length: 300 }, (_, index) =>
+      room.desk.ask(writeRequest(`${String(index)}\n`)).then(
+        (verdict) => verdict.value,
+        (error: { code: string }) => error.code,
+      ),
+    );
     await room.waiting(256);
     await room.desk.withdraw({ conversationId }, 'turn_ended');
     const results = await Promise.all(asking);
@@ -245,7 +378,14 @@ describe('the end of an approval without a decision', () => {
 it('case 13: five in parallel, answered 3 1 5 2 4, are five independent decisions', async () => {
   const asking = [1, 2, 3, 4, 5].map((n) => room.desk.ask(writeRequest(`${String(n)}\n`)));
   const records = await room.waiting(5);
-  for (const [n, value] of [[3, 'allow'], [1, 'deny'], [5, 'allow'], [2, 'allow'], [4, 'deny']] as const) await room.decide(records[n - 1]!, value, page);
+  for (const [n, value] of [
+    [3, 'allow'],
+    [1, 'deny'],
+    [5, 'allow'],
+    [2, 'allow'],
+    [4, 'deny'],
+  ] as const)
+    await room.decide(records[n - 1]!, value, page);
   const verdicts = await Promise.all(asking);
   expect(verdicts.map((verdict) => verdict.value)).toEqual(['deny', 'allow', 'allow', 'deny', 'allow']);
   expect(verdicts.map((verdict) => verdict.approvalId)).toEqual(records.map((record) => record.approvalId));
@@ -274,14 +414,24 @@ describe('R-22 single use', () => {
     await room.desk.outcome(allowed!.approvalId, 'failed', result);
     await room.desk.outcome(refused!.approvalId, 'ok', result);
     const rows = receipts('outcome');
-    expect(rows.map((row) => [row.approvalId, row.outcome, row.sentence])).toEqual([[allowed!.approvalId, 'ok', 'Done: write src/date.js (exit code 0)']]);
+    expect(rows.map((row) => [row.approvalId, row.outcome, row.sentence])).toEqual([
+      [allowed!.approvalId, 'ok', 'Done: write src/date.js (exit code 0)'],
+    ]);
     expect(room.ledger.read.approval(allowed!.approvalId)?.outcome).toBe('ok');
     expect(valid()).toEqual([]);
   });
 
   it('a permission for one exact effect is consumed once, and not after its turn (R-01)', async () => {
-    const call = { toolCallId: 'c', kind: 'edit' as const, content: [{ type: 'diff' as const, path: '/w/a.txt', oldText: null, newText: 'hello\n' }] };
-    const effect = { type: 'write' as const, path: 'a.txt', contentSha256: '5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03' };
+    const call = {
+      toolCallId: 'c',
+      kind: 'edit' as const,
+      content: [{ type: 'diff' as const, path: '/w/a.txt', oldText: null, newText: 'hello\n' }],
+    };
+    const effect = {
+      type: 'write' as const,
+      path: 'a.txt',
+      contentSha256: '5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03',
+    };
     const allow = async (): Promise<void> => {
       const asking = room.desk.ask(asked(describePermission(call, about), { toolCallId: 'c' }));
       await room.decide((await room.waiting(1))[0]!, 'allow', page);
@@ -306,13 +456,29 @@ describe('decisions without asking', () => {
     await room.decide(record!, 'allow', page, { remember: true });
     expect(receipts().map((row) => row.kind)).toEqual(['genesis', 'session', 'decision', 'policy']);
     const [rule] = room.desk.rules().rules;
-    expect(rule).toMatchObject({ effect: 'allow', enabled: true, sentence: 'Practice agent may run exactly this command in /w: Run npm test' });
+    expect(rule).toMatchObject({
+      effect: 'allow',
+      enabled: true,
+      sentence: 'Practice agent may run exactly this command in /w: Run npm test',
+    });
     expect(await room.desk.ask(commandRequest(['test']))).toMatchObject({ value: 'allow', optionId: 'allow' });
     const automatic = receipts('decision').at(-1)!;
-    expect(predicateOf(automatic)).toMatchObject({ decision: { by: 'rule' }, policy: { rule: rule!.ruleId, outcome: 'allow', version: 1 } });
-    expect(room.events('approval.decided').at(-1)?.data).toMatchObject({ by: 'rule', rule: `${rule!.ruleId} ${rule!.sentence}` });
+    expect(predicateOf(automatic)).toMatchObject({
+      decision: { by: 'rule' },
+      policy: { rule: rule!.ruleId, outcome: 'allow', version: 1 },
+    });
+    expect(room.events('approval.decided').at(-1)?.data).toMatchObject({
+      by: 'rule',
+      rule: `${rule!.ruleId} ${rule!.sentence}`,
+    });
     expect(room.desk.rules().rules[0]?.hits).toBe(1);
-    const others = [commandRequest(['test', '--', 'x']), commandRequest(['test'], { agent: { ...agent, executableSha256: 'd'.repeat(64) } }), commandRequest(['test'], { workspace: { id: workspaceId, rootSha256: 'e'.repeat(64), path: '/w', gitHead: null } })];
+    const others = [
+      commandRequest(['test', '--', 'x']),
+      commandRequest(['test'], { agent: { ...agent, executableSha256: 'd'.repeat(64) } }),
+      commandRequest(['test'], {
+        workspace: { id: workspaceId, rootSha256: 'e'.repeat(64), path: '/w', gitHead: null },
+      }),
+    ];
     for (const other of others) void room.desk.ask(other);
     await room.waiting(3);
     expect(valid()).toEqual([]);
@@ -322,7 +488,10 @@ describe('decisions without asking', () => {
     void room.desk.ask(writeRequest('new\n'));
     await room.decide((await room.waiting(1))[0]!, 'allow', page, { remember: true });
     const later = writeRequest('new\n');
-    const changed = { ...later, detail: { ...(later.detail as object), base: { revision: 'r2', sha256: 'f'.repeat(64) } } };
+    const changed = {
+      ...later,
+      detail: { ...(later.detail as object), base: { revision: 'r2', sha256: 'f'.repeat(64) } },
+    };
     expect((await room.desk.ask(changed)).value).toBe('allow');
     void room.desk.ask(writeRequest('newer\n'));
     await room.waiting(1);
@@ -346,8 +515,18 @@ describe('decisions without asking', () => {
     expect((await room.desk.ask(writeRequest('a'))).value).toBe('allow');
     room.desk.standing(conversationId, { value: 'deny', rule: 'cli --allow none' });
     expect((await room.desk.ask(writeRequest('b'))).value).toBe('deny');
-    expect(receipts('decision').map((row) => predicateOf(row).policy?.rule)).toEqual(['cli --allow all', 'cli --allow none']);
-    expect(room.events().map((event) => event.type)).toEqual(['approval.requested', 'approval.decided', 'receipt', 'approval.requested', 'approval.decided', 'receipt']);
+    expect(receipts('decision').map((row) => predicateOf(row).policy?.rule)).toEqual([
+      'cli --allow all',
+      'cli --allow none',
+    ]);
+    expect(room.events().map((event) => event.type)).toEqual([
+      'approval.requested',
+      'approval.decided',
+      'receipt',
+      'approval.requested',
+      'approval.decided',
+      'receipt',
+    ]);
     room.desk.standing(conversationId, null);
     void room.desk.ask(writeRequest('c'));
     await room.waiting(1);
@@ -355,7 +534,9 @@ describe('decisions without asking', () => {
   });
 
   it('never picks an option of unknown meaning by itself (R-03, T43); the operator may, by its exact id', async () => {
-    const options = [{ id: 'allow_session', name: 'Allow for now', kind: 'allow_for_a_while', meaning: 'other' as const }];
+    const options = [
+      { id: 'allow_session', name: 'Allow for now', kind: 'allow_for_a_while', meaning: 'other' as const },
+    ];
     room.desk.standing(conversationId, { value: 'allow', rule: 'cli --allow all' });
     const asking = room.desk.ask(writeRequest('a', { options }));
     const [record] = await room.waiting(1);
@@ -393,7 +574,9 @@ describe('decisions without asking', () => {
     expect(after.digest).not.toBe(before.digest);
     expect(receipts('policy').map((row) => row.sentence.split(':')[0])).toEqual(['Rule saved', 'Rule removed']);
     expect(await code(room.desk.changeRule(cli, before.rules[0]!.ruleId, 'remove'))).toBe('unknown_rule');
-    expect(await code(room.desk.changeRule({ ...cli, operator: false }, before.rules[0]!.ruleId, 'remove'))).toBe('forbidden');
+    expect(await code(room.desk.changeRule({ ...cli, operator: false }, before.rules[0]!.ruleId, 'remove'))).toBe(
+      'forbidden',
+    );
   });
 });
 
@@ -408,8 +591,12 @@ describe('views', () => {
     const { approvals, more } = room.desk.list({ state: 'all', limit: 2 });
     expect(more).toBe(true);
     expect(approvals.map((view) => view.status.state)).toEqual(['pending', 'pending']);
-    for (const view of room.desk.list({ state: 'all' }).approvals) expect(z.safeParse(approvalView, view).success).toBe(true);
-    expect(room.desk.list({ state: 'decided' }).approvals[0]).toMatchObject({ conversationTitle: 'Fix the test', status: { state: 'denied', by: 'operator', note: 'not this' } });
+    for (const view of room.desk.list({ state: 'all' }).approvals)
+      expect(z.safeParse(approvalView, view).success).toBe(true);
+    expect(room.desk.list({ state: 'decided' }).approvals[0]).toMatchObject({
+      conversationTitle: 'Fix the test',
+      status: { state: 'denied', by: 'operator', note: 'not this' },
+    });
     expect(room.desk.get(randomUUID())).toBeNull();
   });
 });

@@ -1,4 +1,13 @@
-import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -32,17 +41,33 @@ describe('the receipt key (T51)', () => {
     expect(openReceiptKey(keys).keyId).toBe(made.keyId);
     expect(made.keyId).toBe(keyIdOf(made.publicKeySpki));
     expect(readFileSync(file, 'utf8')).toContain('BEGIN PRIVATE KEY');
-    expect(readPublicKey(keys)).toEqual({ keyId: made.keyId, publicKeySpki: made.publicKeySpki, publicKeyPem: made.publicKeyPem });
+    expect(readPublicKey(keys)).toEqual({
+      keyId: made.keyId,
+      publicKeySpki: made.publicKeySpki,
+      publicKeyPem: made.publicKeyPem,
+    });
     expect(readPublicKey(join(directory.path, 'nowhere'))).toBeNull();
   });
 
   it.each([
     ['a mode others can read', () => chmodSync(file, 0o644), 'chmod 600'],
     ['a directory others can enter', () => chmodSync(keys, 0o755), 'chmod 700'],
-    ['a symbolic link', () => (renameSync(file, join(directory.path, 'real.pem')), symlinkSync(join(directory.path, 'real.pem'), file)), 'must not be a link'],
+    [
+      'a symbolic link',
+      () => (renameSync(file, join(directory.path, 'real.pem')), symlinkSync(join(directory.path, 'real.pem'), file)),
+      'must not be a link',
+    ],
     ['a second name', () => linkSync(file, join(directory.path, 'twin.pem')), 'one name'],
     ['something else than a key', () => writeFileSync(file, 'canary-secret'), 'backup'],
-    ['an RSA key', () => writeFileSync(file, generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' })), 'not an Ed25519 key'],
+    [
+      'an RSA key',
+      () =>
+        writeFileSync(
+          file,
+          generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }),
+        ),
+      'not an Ed25519 key',
+    ],
     ['a file of megabytes', () => writeFileSync(file, 'x'.repeat(1_000_000)), 'too large'],
   ])('refuses %s, and says what mends it', (_what, change, mend) => {
     openReceiptKey(keys);

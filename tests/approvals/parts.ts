@@ -26,8 +26,15 @@ export const workspaceId = '0197f000-0000-7000-8000-0000000000aa';
 export const turnId = '0197f000-0000-7000-8000-0000000000bb';
 
 export const agent: ActingAgent = {
-  id: 'practice', name: 'Practice agent', version: '1.0.0', executableSha256: 'a'.repeat(64), entrySha256: 'b'.repeat(64),
-  model: null, session: 'session-1', enforcement: 'mediated', containment: 'best_effort',
+  id: 'practice',
+  name: 'Practice agent',
+  version: '1.0.0',
+  executableSha256: 'a'.repeat(64),
+  entrySha256: 'b'.repeat(64),
+  model: null,
+  session: 'session-1',
+  enforcement: 'mediated',
+  containment: 'best_effort',
 };
 export const ownOptions: readonly ApprovalOption[] = [
   { id: 'allow', name: 'Allow', kind: 'allow_once', meaning: 'allow' },
@@ -35,20 +42,37 @@ export const ownOptions: readonly ApprovalOption[] = [
 ];
 export const about: About = {
   workspacePath: '/w',
-  relative: (path) => (path.startsWith('/w/') ? path.slice(3) : path === '/w' ? '' : path.startsWith('/') || path.includes('..') ? null : path),
+  relative: (path) =>
+    path.startsWith('/w/')
+      ? path.slice(3)
+      : path === '/w'
+        ? ''
+        : path.startsWith('/') || path.includes('..')
+          ? null
+          : path,
   isSecret: (relative) => relative.endsWith('.env'),
-  readCurrent: (relative) => (relative === 'src/date.js' ? { text: 'old\n', revision: 'r1', sha256: createHash('sha256').update('old\n').digest('hex') } : null),
+  readCurrent: (relative) =>
+    relative === 'src/date.js'
+      ? { text: 'old\n', revision: 'r1', sha256: createHash('sha256').update('old\n').digest('hex') }
+      : null,
 };
 
 export const asked = (described: Described, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
-  ...described, conversationId, turnId, toolCallId: null, agent,
+  ...described,
+  conversationId,
+  turnId,
+  toolCallId: null,
+  agent,
   workspace: { id: workspaceId, rootSha256: 'c'.repeat(64), path: '/w', gitHead: null },
-  options: ownOptions, ...more,
+  options: ownOptions,
+  ...more,
 });
 export const writeRequest = (content = 'new\n', more: Partial<ApprovalRequest> = {}): ApprovalRequest =>
   asked(describeWrite({ path: 'src/date.js', current: about.readCurrent('src/date.js'), content }, about), more);
-export const commandRequest = (args: readonly string[] = ['test'], more: Partial<ApprovalRequest> = {}): ApprovalRequest =>
-  asked(describeCommand({ command: 'npm', args, env: [], cwd: '/w' }, about), more);
+export const commandRequest = (
+  args: readonly string[] = ['test'],
+  more: Partial<ApprovalRequest> = {},
+): ApprovalRequest => asked(describeCommand({ command: 'npm', args, env: [], cwd: '/w' }, about), more);
 
 export interface Page {
   readonly actor: Extract<Actor, { kind: 'browser' }>;
@@ -61,13 +85,21 @@ export const openPage = (): Page => {
   return {
     actor: { kind: 'browser', attachmentId: randomUUID(), sessionId: randomUUID(), keyId, publicKeySpki },
     proof: ({ approvalId, digest, optionId, value, note }) => {
-      const noteSha256 = createHash('sha256').update(note ?? '').digest('hex');
+      const noteSha256 = createHash('sha256')
+        .update(note ?? '')
+        .digest('hex');
       const text = decisionProofText({ approval: approvalId, digest, option: optionId, value, noteSha256 });
       return { keyId, sig: sign(null, Buffer.from(text), privateKey).toString('base64url') };
     },
   };
 };
-export const cli: Extract<Actor, { kind: 'cli' }> = { kind: 'cli', attachmentId: randomUUID(), pid: null, operator: true, tty: true };
+export const cli: Extract<Actor, { kind: 'cli' }> = {
+  kind: 'cli',
+  attachmentId: randomUUID(),
+  pid: null,
+  operator: true,
+  tty: true,
+};
 
 export interface Room {
   readonly ledger: Ledger;
@@ -82,7 +114,12 @@ export interface Room {
   events(type?: string): AnyEvent[];
   /** Resolves once `n` approvals are pending. */
   waiting(n: number): Promise<ApprovalRecord[]>;
-  decide(record: ApprovalRecord, value: 'allow' | 'deny', page: Page, more?: Partial<Params<'approval.decide'>>): ReturnType<Desk['decide']>;
+  decide(
+    record: ApprovalRecord,
+    value: 'allow' | 'deny',
+    page: Page,
+    more?: Partial<Params<'approval.decide'>>,
+  ): ReturnType<Desk['decide']>;
   close(): Promise<void>;
 }
 
@@ -93,27 +130,61 @@ export const openRoom = async (directory: string): Promise<Room> => {
   const ledger = openLedger({ directory, blobs: join(directory, 'blobs') });
   const key = openReceiptKey(join(directory, 'keys'));
   const bridge = { version: '0.1.0', assetDigest: 'checkout', bootId: randomUUID() };
-  const seal = createSeal({ key, bridge, bridgeId: ledger.bridgeId, now: () => clock.wall, monotonic: () => performance.now() });
+  const seal = createSeal({
+    key,
+    bridge,
+    bridgeId: ledger.bridgeId,
+    now: () => clock.wall,
+    monotonic: () => performance.now(),
+  });
   const set = new Map<number, () => void>();
   let next = 0;
-  const timers = { set: (run: () => void): number => (set.set((next += 1), run), next), clear: (timer: NodeJS.Timeout | number): void => void set.delete(Number(timer)) };
-  const desk = createDesk({ ledger, seal, now: () => clock.wall, timers, log: () => undefined, verifyProof: verifyEd25519 });
+  const timers = {
+    set: (run: () => void): number => (set.set((next += 1), run), next),
+    clear: (timer: NodeJS.Timeout | number): void => void set.delete(Number(timer)),
+  };
+  const desk = createDesk({
+    ledger,
+    seal,
+    now: () => clock.wall,
+    timers,
+    log: () => undefined,
+    verifyProof: verifyEd25519,
+  });
   await ledger.commit((tx) => {
     seal.genesis(tx);
     if (tx.conversation(conversationId) === null) {
       tx.putConversation({
-        conversationId, workspaceId, workspacePath: '/w', title: 'Fix the test', agentId: 'practice', agentTitle: 'Practice agent', createdAt: clock.wall,
-        archived: false, sessionId: null, lastStop: null, header: '{}',
+        conversationId,
+        workspaceId,
+        workspacePath: '/w',
+        title: 'Fix the test',
+        agentId: 'practice',
+        agentTitle: 'Practice agent',
+        createdAt: clock.wall,
+        archived: false,
+        sessionId: null,
+        lastStop: null,
+        header: '{}',
       });
     }
     desk.recover(tx);
   });
-  const pending = (): ApprovalRecord[] => ledger.read.approvals({ state: 'pending', limit: 1000 }).sort((a, b) => a.requestedSeq - b.requestedSeq);
+  const pending = (): ApprovalRecord[] =>
+    ledger.read.approvals({ state: 'pending', limit: 1000 }).sort((a, b) => a.requestedSeq - b.requestedSeq);
   return {
-    ledger, key, seal, desk, clock, pending,
+    ledger,
+    key,
+    seal,
+    desk,
+    clock,
+    pending,
     fireTimers: () => [...set.values()].forEach((run) => run()),
     timers: () => set.size,
-    events: (type) => ledger.read.events(conversationId, 0, Number.MAX_SAFE_INTEGER).filter((event) => type === undefined || event.type === type),
+    events: (type) =>
+      ledger.read
+        .events(conversationId, 0, Number.MAX_SAFE_INTEGER)
+        .filter((event) => type === undefined || event.type === type),
     waiting: async (n) => {
       for (let tries = 0; tries < 500; tries += 1) {
         if (pending().length === n) return pending();

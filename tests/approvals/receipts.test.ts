@@ -35,7 +35,11 @@ const flip = (bytes: Uint8Array, at: number): Buffer => {
   changed[at] = (changed[at] ?? 0) ^ 0x01;
   return changed;
 };
-const numbers = (): number[] => readdirSync(folder).filter((name) => name.endsWith('.dsse.json')).map((name) => Number.parseInt(name, 10)).sort((a, b) => a - b);
+const numbers = (): number[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.dsse.json'))
+    .map((name) => Number.parseInt(name, 10))
+    .sort((a, b) => a - b);
 
 describe('exported receipts', () => {
   beforeAll(async () => {
@@ -51,16 +55,29 @@ describe('exported receipts', () => {
   });
 
   it('hold every receipt of the conversation and the session key its decisions were signed with', () => {
-    const own = room.ledger.read.receipts({ conversationId, limit: 100 }).map((row) => row.seq).sort((a, b) => a - b);
+    const own = room.ledger.read
+      .receipts({ conversationId, limit: 100 })
+      .map((row) => row.seq)
+      .sort((a, b) => a - b);
     expect(own).toHaveLength(8);
     expect(numbers()).toEqual([2, ...own]);
-    for (const n of numbers()) for (const kind of ['pae', 'sig', 'action.json']) expect(readdirSync(folder)).toContain(`${String(n)}.${kind}`);
-    expect(verifyFolder(folder, room.key.publicKeySpki)).toMatchObject({ ok: true, receipts: 9, problems: [], exit: 0 });
+    for (const n of numbers())
+      for (const kind of ['pae', 'sig', 'action.json']) expect(readdirSync(folder)).toContain(`${String(n)}.${kind}`);
+    expect(verifyFolder(folder, room.key.publicKeySpki)).toMatchObject({
+      ok: true,
+      receipts: 9,
+      problems: [],
+      exit: 0,
+    });
   });
 
   it('are all accepted by openssl, and refused after one byte (acceptance 9)', () => {
     const openssl = (n: number, pae: string): number | null =>
-      spawnSync('openssl', ['pkeyutl', '-verify', '-pubin', '-inkey', 'public.pem', '-rawin', '-in', pae, '-sigfile', `${String(n)}.sig`], { cwd: folder, encoding: 'utf8' }).status;
+      spawnSync(
+        'openssl',
+        ['pkeyutl', '-verify', '-pubin', '-inkey', 'public.pem', '-rawin', '-in', pae, '-sigfile', `${String(n)}.sig`],
+        { cwd: folder, encoding: 'utf8' },
+      ).status;
     for (const n of numbers()) expect(openssl(n, `${String(n)}.pae`)).toBe(0);
     writeFileSync(join(folder, 'changed'), flip(readFileSync(join(folder, '2.pae')), 60));
     expect(openssl(2, 'changed')).not.toBe(0);
@@ -69,7 +86,9 @@ describe('exported receipts', () => {
 
   it('name the action whose bytes openssl digests to the same sha256', () => {
     const [n] = numbers().slice(-1);
-    const digest = execFileSync('openssl', ['dgst', '-sha256', '-r', join(folder, `${String(n)}.action.json`)], { encoding: 'utf8' }).slice(0, 64);
+    const digest = execFileSync('openssl', ['dgst', '-sha256', '-r', join(folder, `${String(n)}.action.json`)], {
+      encoding: 'utf8',
+    }).slice(0, 64);
     const envelope = JSON.parse(readFileSync(join(folder, `${String(n)}.dsse.json`), 'utf8')) as { payload: string };
     expect(Buffer.from(envelope.payload, 'base64').toString()).toContain(digest);
   });
@@ -78,21 +97,24 @@ describe('exported receipts', () => {
     expect(() => exportReceipts(room.ledger.read, conversationId, folder, room.key)).toThrow('not empty');
   });
 
-  it.each(['dsse.json', 'pae', 'sig', 'action.json'])('a byte changed anywhere in any N.%s names its record', (kind) => {
-    for (const n of numbers()) {
-      const path = join(folder, `${String(n)}.${kind}`);
-      const original = readFileSync(path);
-      const places = Array.from({ length: 5 }, (_, index) => Math.floor((index * (original.length - 1)) / 4));
-      for (const at of places) {
-        writeFileSync(path, flip(original, at));
-        const report = verifyFolder(folder, room.key.publicKeySpki);
-        expect(report.exit, `${String(n)}.${kind} at ${String(at)}`).toBe(1);
-        expect(report.problems.map((problem) => problem.seq)).toContain(n);
+  it.each(['dsse.json', 'pae', 'sig', 'action.json'])(
+    'a byte changed anywhere in any N.%s names its record',
+    (kind) => {
+      for (const n of numbers()) {
+        const path = join(folder, `${String(n)}.${kind}`);
+        const original = readFileSync(path);
+        const places = Array.from({ length: 5 }, (_, index) => Math.floor((index * (original.length - 1)) / 4));
+        for (const at of places) {
+          writeFileSync(path, flip(original, at));
+          const report = verifyFolder(folder, room.key.publicKeySpki);
+          expect(report.exit, `${String(n)}.${kind} at ${String(at)}`).toBe(1);
+          expect(report.problems.map((problem) => problem.seq)).toContain(n);
+        }
+        writeFileSync(path, original);
       }
-      writeFileSync(path, original);
-    }
-    expect(verifyFolder(folder, room.key.publicKeySpki).exit).toBe(0);
-  });
+      expect(verifyFolder(folder, room.key.publicKeySpki).exit).toBe(0);
+    },
+  );
 
   it('swapped names, a dropped decision and a doubled record are named', () => {
     const swap = (a: number, b: number): void => {
@@ -103,7 +125,9 @@ describe('exported receipts', () => {
       }
     };
     swap(3, 4);
-    expect(verifyFolder(folder, room.key.publicKeySpki).problems.map((problem) => problem.seq)).toEqual(expect.arrayContaining([3, 4]));
+    expect(verifyFolder(folder, room.key.publicKeySpki).problems.map((problem) => problem.seq)).toEqual(
+      expect.arrayContaining([3, 4]),
+    );
     swap(3, 4);
     const path = join(folder, '3.dsse.json');
     const original = readFileSync(path);
@@ -130,7 +154,11 @@ describe('exported receipts', () => {
     const path = join(folder, '4.action.json');
     const action = readFileSync(path);
     rmSync(path);
-    expect(verifyFolder(folder, room.key.publicKeySpki)).toMatchObject({ ok: true, exit: 2, notes: [{ seq: 4, check: 'subject' }] });
+    expect(verifyFolder(folder, room.key.publicKeySpki)).toMatchObject({
+      ok: true,
+      exit: 2,
+      notes: [{ seq: 4, check: 'subject' }],
+    });
     writeFileSync(path, action);
     expect(verifyFolder(join(directory.path, 'nowhere'), room.key.publicKeySpki).exit).toBe(3);
     expect(verifyFolder(join(directory.path, 'blobs'), room.key.publicKeySpki).exit).toBe(3);
@@ -138,9 +166,16 @@ describe('exported receipts', () => {
   });
 
   it('one file alone is checked as far as it goes', () => {
-    expect(verifyFile(join(folder, '2.dsse.json'), room.key.publicKeySpki)).toMatchObject({ ok: true, exit: 0, receipts: 1 });
+    expect(verifyFile(join(folder, '2.dsse.json'), room.key.publicKeySpki)).toMatchObject({
+      ok: true,
+      exit: 0,
+      receipts: 1,
+    });
     const outcome = room.ledger.read.receipts({ conversationId, limit: 100 }).find((row) => row.kind === 'outcome')!;
-    expect(verifyFile(join(folder, `${String(outcome.seq)}.dsse.json`), room.key.publicKeySpki)).toMatchObject({ ok: true, exit: 2 });
+    expect(verifyFile(join(folder, `${String(outcome.seq)}.dsse.json`), room.key.publicKeySpki)).toMatchObject({
+      ok: true,
+      exit: 2,
+    });
   });
 
   it('each receipt shows its checks, its envelope and the same commands', () => {
@@ -148,16 +183,30 @@ describe('exported receipts', () => {
     for (const row of room.ledger.read.allReceipts()) {
       const { ok, checks, commands } = reader.verify(row.receiptId);
       expect({ ok, failed: checks.filter((line) => !line.ok) }).toEqual({ ok: true, failed: [] });
-      expect(checks.map((line) => line.check).slice(0, 7)).toEqual(['signature', 'schema', 'canonical', 'record', 'subject', 'sequence', 'chain']);
+      expect(checks.map((line) => line.check).slice(0, 7)).toEqual([
+        'signature',
+        'schema',
+        'canonical',
+        'record',
+        'subject',
+        'sequence',
+        'chain',
+      ]);
       expect(commands[0]).toBe('bridge verify --all');
-      expect(Buffer.from((JSON.parse(reader.get(row.receiptId).envelope) as { payload: string }).payload, 'base64')).toEqual(Buffer.from(row.payload));
+      expect(
+        Buffer.from((JSON.parse(reader.get(row.receiptId).envelope) as { payload: string }).payload, 'base64'),
+      ).toEqual(Buffer.from(row.payload));
     }
     expect(reader.list({ limit: 3 })).toMatchObject({ more: true, receipts: [{ seq: 10 }, { seq: 9 }, { seq: 8 }] });
     expect(() => reader.verify('nothing')).toThrow('does not exist');
   });
 
   it('an asynchronous platform comes to the same findings', async () => {
-    const later = { ...nodePlatform, sha256: async (bytes: Uint8Array) => nodePlatform.sha256(bytes), verify: async (...given: Parameters<typeof nodePlatform.verify>) => nodePlatform.verify(...given) };
+    const later = {
+      ...nodePlatform,
+      sha256: async (bytes: Uint8Array) => nodePlatform.sha256(bytes),
+      verify: async (...given: Parameters<typeof nodePlatform.verify>) => nodePlatform.verify(...given),
+    };
     const rows = [...room.ledger.read.allReceipts()].map((row) => sealedOf(room.ledger.read, row));
     const request = { publicKeySpki: room.key.publicKeySpki, scope: 'all' } as const;
     expect(await verifyAsync(later, request, rows)).toMatchObject({ ok: true, receipts: 10, problems: [] });
@@ -180,7 +229,10 @@ describe('the chain of an installation', () => {
   const tamper = (statement: string): void => {
     const db = new DatabaseSync(join(directory.path, 'ledger.db'));
     db.exec('PRAGMA foreign_keys=OFF');
-    for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all() as { name: string }[]) db.exec(`DROP TRIGGER ${name}`);
+    for (const { name } of db.prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all() as {
+      name: string;
+    }[])
+      db.exec(`DROP TRIGGER ${name}`);
     db.exec(statement);
     db.close();
   };
@@ -191,17 +243,26 @@ describe('the chain of an installation', () => {
   });
 
   // A byte of the payload, of the signature, of the action; a column shown to people; the order; a row gone, a row twice.
-  const middle = (column: string): string => `UPDATE receipt SET ${column} = CAST(substr(${column}, 1, 20) || x'58' || substr(${column}, 22) AS BLOB) WHERE seq = 5`;
+  const middle = (column: string): string =>
+    `UPDATE receipt SET ${column} = CAST(substr(${column}, 1, 20) || x'58' || substr(${column}, 22) AS BLOB) WHERE seq = 5`;
   it.each([
     ['payload', middle('payload'), 'signature'],
     ['signature', middle('signature'), 'signature'],
     ['key id', "UPDATE receipt SET keyId = 'SHA256:other' WHERE seq = 5", 'signature'],
-    ['action', "UPDATE action SET bytes = CAST(bytes || x'20' AS BLOB) WHERE sha256 = (SELECT actionSha256 FROM receipt WHERE seq = 5)", 'subject'],
+    [
+      'action',
+      "UPDATE action SET bytes = CAST(bytes || x'20' AS BLOB) WHERE sha256 = (SELECT actionSha256 FROM receipt WHERE seq = 5)",
+      'subject',
+    ],
     ['action gone', 'DELETE FROM action WHERE sha256 = (SELECT actionSha256 FROM receipt WHERE seq = 5)', 'subject'],
     ['value', "UPDATE receipt SET value = 'deny' WHERE seq = 5", 'record'],
-    ['who decided', "UPDATE receipt SET \"by\" = 'rule' WHERE seq = 5", 'record'],
+    ['who decided', 'UPDATE receipt SET "by" = \'rule\' WHERE seq = 5', 'record'],
     ['time', 'UPDATE receipt SET at = at + 1 WHERE seq = 5', 'record'],
-    ['order', 'UPDATE receipt SET seq = -5 WHERE seq = 5; UPDATE receipt SET seq = 5 WHERE seq = 6; UPDATE receipt SET seq = 6 WHERE seq = -5', 'record'],
+    [
+      'order',
+      'UPDATE receipt SET seq = -5 WHERE seq = 5; UPDATE receipt SET seq = 5 WHERE seq = 6; UPDATE receipt SET seq = 6 WHERE seq = -5',
+      'record',
+    ],
     ['a gap', 'DELETE FROM receipt WHERE seq = 4', 'sequence'],
     ['the beginning gone', 'DELETE FROM receipt WHERE seq = 1', 'sequence'],
   ])('names the record where it was tampered with: %s (T46, T49)', (_what, statement, check) => {
@@ -213,7 +274,9 @@ describe('the chain of an installation', () => {
   });
 
   it('a record replayed under a new number is named', () => {
-    tamper("INSERT INTO receipt SELECT 11, receiptId || 'x', kind, conversationId, approvalId, at, payload, signature, keyId, actionSha256, value, outcome, \"by\", sentence FROM receipt WHERE seq = 5");
+    tamper(
+      'INSERT INTO receipt SELECT 11, receiptId || \'x\', kind, conversationId, approvalId, at, payload, signature, keyId, actionSha256, value, outcome, "by", sentence FROM receipt WHERE seq = 5',
+    );
     expect(all().problems).toContainEqual(expect.objectContaining({ seq: 5, check: 'sequence' }));
   });
 
@@ -228,7 +291,11 @@ describe('the chain of an installation', () => {
   it('another key, or another installation, is not this record', () => {
     const other = openReceiptKey(join(directory.path, 'other'));
     expect(verifyAll(room.ledger.read, other.publicKeySpki).problems).toHaveLength(10);
-    expect(verifyAll(room.ledger.read, room.key.publicKeySpki, 'another').problems.every((problem) => problem.check === 'sequence')).toBe(true);
+    expect(
+      verifyAll(room.ledger.read, room.key.publicKeySpki, 'another').problems.every(
+        (problem) => problem.check === 'sequence',
+      ),
+    ).toBe(true);
   });
 
   it('a start with another key than the receipts were signed by is refused', async () => {
