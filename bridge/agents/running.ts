@@ -63,6 +63,8 @@ class Running {
   #broken: string | null = null;
   #said = false;
   #cancelled = false;
+  #ready = false;
+  #putBack = false;
   #unreadable = 0;
   /** Resolves with the sentence when the process is gone and its host was told. */
   readonly gone: Promise<string>;
@@ -105,6 +107,7 @@ class Running {
     this.#session = session;
     await session.forceAsking(modeId);
     const hashes = await this.#request.hashes;
+    this.#ready = true;
     return this.#facade(session, capabilities, opened, hashes);
   }
 
@@ -186,6 +189,7 @@ class Running {
     const prompt = await promptBlocks(content, this.#request.cwd, capabilities, blob);
     this.#said = false;
     this.#cancelled = false;
+    this.#putBack = false;
     const end = await this.#live(() => this.#turn(session, prompt));
     for (const item of this.#translation.closeOpen(end.stopReason === 'cancelled' ? 'cancelled' : 'failed')) this.#item(item);
     return end;
@@ -252,8 +256,12 @@ class Running {
     if (item.type === 'mode') this.#early.modeId = item.modeId;
     if (item.type === 'options') this.#early.options = item.options;
     const session = this.#session;
-    if (session === null || !session.heard(item)) return;
-    this.#item({ type: 'notice', level: 'warn', code: 'mode_not_asking', sentence: session.enforcementWhy });
+    const before = session?.enforcement;
+    if (session === null || !session.heard(item) || !this.#ready) return;
+    if (before !== 'unrestricted') this.#item({ type: 'notice', level: 'warn', code: 'mode_not_asking', sentence: session.enforcementWhy });
+    // Once a turn: an agent that insists is not argued with, its level says what it is.
+    if (this.#putBack) return;
+    this.#putBack = true;
     void session.forceAsking(undefined).then(() => {
       if (session.enforcement !== 'cooperative' || session.modeId === null) return;
       this.#item({ type: 'mode', modeId: session.modeId });

@@ -26,6 +26,7 @@ export class Session {
   readonly #entry: CatalogueEntry;
   /** Modes are set by their own method where the agent declared them so, else by the option of that category. */
   readonly #modeByOption: boolean;
+  #modesHeard = 0;
 
   constructor(connection: Connection, entry: CatalogueEntry, opened: Opened, heard: { modeId: string | null; options: readonly AgentOption[] | null }) {
     this.#connection = connection;
@@ -106,6 +107,7 @@ export class Session {
       this.modelId = modelOption(item.options)?.value ?? this.modelId;
     }
     if (item.type !== 'mode') return false;
+    this.#modesHeard += 1;
     this.modeId = item.modeId;
     if (this.asks(item.modeId)) return false;
     this.#level('unrestricted', `${this.#entry.title} changed to a mode in which it acts without asking.`);
@@ -133,8 +135,10 @@ export class Session {
       this.modeId = modeOption(this.options)?.value ?? null;
       return;
     }
+    const heard = this.#modesHeard;
     await this.#request('session/set_mode', { modeId });
-    this.modeId = modeId;
+    // What the agent said of its mode meanwhile is truer than what it was asked.
+    if (this.#modesHeard === heard) this.modeId = modeId;
   }
 
   async #lock(optionId: string, value: string): Promise<void> {

@@ -76,8 +76,8 @@ describe('the practice agent (G-12)', () => {
     const host = new Recorder();
     const agent = await begin(host);
     const asked = new Promise<AbortSignal>((resolve) => {
-      host.createTerminal = ({ signal }: { signal?: AbortSignal }) => {
-        resolve(signal as AbortSignal);
+      host.createTerminal = ({ signal }) => {
+        resolve(signal);
         return new Promise(() => undefined);
       };
     });

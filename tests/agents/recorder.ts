@@ -47,7 +47,7 @@ export class Recorder implements AgentHost {
     this.written.push(path);
     await writeFile(path, content);
   }
-  createTerminal(request: { command: string; args: readonly string[]; cwd?: string | undefined }): Promise<{ terminalId: string }> {
+  createTerminal(request: Parameters<AgentHost['createTerminal']>[0]): Promise<{ terminalId: string }> {
     this.commands.push([request.command, ...request.args].join(' '));
     if (!this.allow) return Promise.reject(new Refusal('forbidden', { message: 'The operator denied this.' }));
     const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;

@@ -1,5 +1,15 @@
 /** OpenAI chat completions. */
-import { dataFrame, membersOf, recordOf, recordsOf, stringOf, textOf, toolOf, type Format, type Spoken } from './format.ts';
+import {
+  dataFrame,
+  membersOf,
+  recordOf,
+  recordsOf,
+  stringOf,
+  textOf,
+  toolOf,
+  type Format,
+  type Spoken,
+} from './format.ts';
 import type { Asked } from './script.ts';
 
 const head = { id: 'chatcmpl-stub', created: 1_700_000_000, model: 'mock-model' };
@@ -15,19 +25,29 @@ const ask = (body: Record<string, unknown>): Asked => {
     if (role === 'assistant') return [{ role, text: textOf(content) }];
     return role === 'user' ? [{ role, text: textOf(content) }] : [];
   });
-  const tools = recordsOf(body['tools']).map((each) => toolOf(stringOf(recordOf(each['function'])['name']), recordOf(each['function'])['parameters']));
+  const tools = recordsOf(body['tools']).map((each) =>
+    toolOf(stringOf(recordOf(each['function'])['name']), recordOf(each['function'])['parameters']),
+  );
   const schema = recordOf(format['json_schema'])['schema'];
-  return { items, tools, json: format['type'] === 'json_schema' || format['type'] === 'json_object' ? membersOf(schema) : null };
+  return {
+    items,
+    tools,
+    json: format['type'] === 'json_schema' || format['type'] === 'json_object' ? membersOf(schema) : null,
+  };
 };
 
 const toolCall = (answer: Spoken): object[] =>
-  answer.kind === 'tool' ? [{ id: answer.id, type: 'function', function: { name: answer.name, arguments: JSON.stringify(answer.input) } }] : [];
+  answer.kind === 'tool'
+    ? [{ id: answer.id, type: 'function', function: { name: answer.name, arguments: JSON.stringify(answer.input) } }]
+    : [];
 
 const close = (answer: Spoken): string => {
   const call =
     answer.kind === 'tool'
       ? [
-          chunk({ tool_calls: [{ index: 0, id: answer.id, type: 'function', function: { name: answer.name, arguments: '' } }] }),
+          chunk({
+            tool_calls: [{ index: 0, id: answer.id, type: 'function', function: { name: answer.name, arguments: '' } }],
+          }),
           chunk({ tool_calls: [{ index: 0, function: { arguments: JSON.stringify(answer.input) } }] }),
         ]
       : [];
@@ -43,7 +63,17 @@ export const chat: Format = {
   document: (answer) => ({
     ...head,
     object: 'chat.completion',
-    choices: [{ index: 0, message: { role: 'assistant', content: answer.text, tool_calls: answer.kind === 'tool' ? toolCall(answer) : undefined }, finish_reason: reasonOf(answer) }],
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: answer.text,
+          tool_calls: answer.kind === 'tool' ? toolCall(answer) : undefined,
+        },
+        finish_reason: reasonOf(answer),
+      },
+    ],
     usage,
   }),
   open: () => chunk({ role: 'assistant', content: '' }),

@@ -17,9 +17,11 @@ export interface Format {
 }
 export type Spoken = Extract<Answer, { kind: 'text' | 'tool' }>;
 
-export const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 export const recordOf = (value: unknown): Record<string, unknown> => (isRecord(value) ? value : {});
-export const recordsOf = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+export const recordsOf = (value: unknown): Record<string, unknown>[] =>
+  Array.isArray(value) ? value.filter(isRecord) : [];
 export const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** Text of a string, of parts with `text`, or of nested content. */
@@ -33,11 +35,19 @@ export const textOf = (value: unknown): string => {
 /** A tool by its JSON Schema. */
 export const toolOf = (name: string, schema: unknown): Tool => {
   const { properties, required } = recordOf(schema);
-  const parameters = Object.entries(recordOf(properties)).map(([each, about]) => [each, stringOf(recordOf(about)['type']).toLowerCase()]);
-  return { name, parameters: Object.fromEntries(parameters) as Record<string, string>, required: Array.isArray(required) ? required.filter((each) => typeof each === 'string') : [] };
+  const parameters = Object.entries(recordOf(properties)).map(([each, about]) => [
+    each,
+    stringOf(recordOf(about)['type']).toLowerCase(),
+  ]);
+  return {
+    name,
+    parameters: Object.fromEntries(parameters) as Record<string, string>,
+    required: Array.isArray(required) ? required.filter((each) => typeof each === 'string') : [],
+  };
 };
 
 export const membersOf = (schema: unknown): string[] => Object.keys(recordOf(recordOf(schema)['properties']));
 
 export const dataFrame = (value: unknown, end = '\n\n'): string => `data: ${JSON.stringify(value)}${end}`;
-export const eventFrame = (type: string, value: object): string => `event: ${type}\ndata: ${JSON.stringify({ type, ...value })}\n\n`;
+export const eventFrame = (type: string, value: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, ...value })}\n\n`;

@@ -17,12 +17,15 @@ const ask = (body: Record<string, unknown>): Asked => {
   const schema = config['responseJsonSchema'] ?? config['responseSchema'];
   const items = recordsOf(body['contents']).flatMap(({ role, parts }) =>
     recordsOf(parts).map((part): Asked['items'][number] => {
-      if ('functionResponse' in part) return { role: 'tool', text: JSON.stringify(recordOf(part['functionResponse'])['response'] ?? '') };
+      if ('functionResponse' in part)
+        return { role: 'tool', text: JSON.stringify(recordOf(part['functionResponse'])['response'] ?? '') };
       return { role: role === 'model' ? 'assistant' : 'user', text: stringOf(part['text']) };
     }),
   );
   const declared = recordsOf(body['tools']).flatMap(({ functionDeclarations }) => recordsOf(functionDeclarations));
-  const tools = declared.map((each) => toolOf(stringOf(each['name']), each['parametersJsonSchema'] ?? each['parameters']));
+  const tools = declared.map((each) =>
+    toolOf(stringOf(each['name']), each['parametersJsonSchema'] ?? each['parameters']),
+  );
   return { items, tools, json: config['responseMimeType'] === 'application/json' ? membersOf(schema) : null };
 };
 

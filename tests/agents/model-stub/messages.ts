@@ -1,5 +1,15 @@
 /** Anthropic Messages. */
-import { eventFrame, membersOf, recordOf, recordsOf, stringOf, textOf, toolOf, type Format, type Spoken } from './format.ts';
+import {
+  eventFrame,
+  membersOf,
+  recordOf,
+  recordsOf,
+  stringOf,
+  textOf,
+  toolOf,
+  type Format,
+  type Spoken,
+} from './format.ts';
 import type { Asked } from './script.ts';
 
 const head = { id: 'msg_stub', type: 'message', role: 'assistant' };
@@ -11,7 +21,11 @@ const ask = (body: Record<string, unknown>): Asked => {
   const items = recordsOf(body['messages']).flatMap(({ role, content }): Asked['items'][number][] => {
     if (role !== 'user' && role !== 'assistant') return [];
     if (typeof content === 'string') return [{ role, text: content }];
-    return recordsOf(content).map((block) => (block['type'] === 'tool_result' ? { role: 'tool', text: textOf(block['content']) } : { role, text: textOf(block['text']) }));
+    return recordsOf(content).map((block) =>
+      block['type'] === 'tool_result'
+        ? { role: 'tool', text: textOf(block['content']) }
+        : { role, text: textOf(block['text']) },
+    );
   });
   const tools = recordsOf(body['tools']).map((each) => toolOf(stringOf(each['name']), each['input_schema']));
   const format = recordOf(recordOf(body['output_config'])['format']);
@@ -22,15 +36,24 @@ const close = (answer: Spoken): string => {
   const call =
     answer.kind === 'tool'
       ? [
-          eventFrame('content_block_start', { index: 1, content_block: { type: 'tool_use', id: answer.id, name: answer.name, input: {} } }),
-          eventFrame('content_block_delta', { index: 1, delta: { type: 'input_json_delta', partial_json: JSON.stringify(answer.input) } }),
+          eventFrame('content_block_start', {
+            index: 1,
+            content_block: { type: 'tool_use', id: answer.id, name: answer.name, input: {} },
+          }),
+          eventFrame('content_block_delta', {
+            index: 1,
+            delta: { type: 'input_json_delta', partial_json: JSON.stringify(answer.input) },
+          }),
           eventFrame('content_block_stop', { index: 1 }),
         ]
       : [];
   return [
     eventFrame('content_block_stop', { index: 0 }),
     ...call,
-    eventFrame('message_delta', { delta: { stop_reason: reasonOf(answer), stop_sequence: null }, usage: { output_tokens: 5 } }),
+    eventFrame('message_delta', {
+      delta: { stop_reason: reasonOf(answer), stop_sequence: null },
+      usage: { output_tokens: 5 },
+    }),
     eventFrame('message_stop', {}),
   ].join('');
 };
@@ -43,14 +66,25 @@ export const messages: Format = {
   document: (answer, body) => ({
     ...head,
     model: modelOf(body),
-    content: [{ type: 'text', text: answer.text }, ...(answer.kind === 'tool' ? [{ type: 'tool_use', id: answer.id, name: answer.name, input: answer.input }] : [])],
+    content: [
+      { type: 'text', text: answer.text },
+      ...(answer.kind === 'tool' ? [{ type: 'tool_use', id: answer.id, name: answer.name, input: answer.input }] : []),
+    ],
     stop_reason: reasonOf(answer),
     stop_sequence: null,
     usage: { input_tokens: 10, output_tokens: 5 },
   }),
   open: (body) =>
-    eventFrame('message_start', { message: { ...head, model: modelOf(body), content: [], stop_reason: null, stop_sequence: null, usage: { input_tokens: 10, output_tokens: 1 } } }) +
-    eventFrame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+    eventFrame('message_start', {
+      message: {
+        ...head,
+        model: modelOf(body),
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: { input_tokens: 10, output_tokens: 1 },
+      },
+    }) + eventFrame('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
   word: (word) => eventFrame('content_block_delta', { index: 0, delta: { type: 'text_delta', text: word } }),
   close,
 };

@@ -21,7 +21,13 @@ export interface Tool {
 
 export type Answer =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'tool'; readonly text: string; readonly id: string; readonly name: string; readonly input: Readonly<Record<string, unknown>> }
+  | {
+      readonly kind: 'tool';
+      readonly text: string;
+      readonly id: string;
+      readonly name: string;
+      readonly input: Readonly<Record<string, unknown>>;
+    }
   /** Words without end, until the agent hangs up. */
   | { readonly kind: 'slow' }
   | { readonly kind: 'error'; readonly status: number };
@@ -59,7 +65,8 @@ const lastPrompt = ({ items }: Asked): { text: string; results: string[] } => {
 };
 
 export const decide = (asked: Asked): Answer => {
-  if (asked.json !== null) return { kind: 'text', text: JSON.stringify(Object.fromEntries(asked.json.map((name) => [name, 'stub']))) };
+  if (asked.json !== null)
+    return { kind: 'text', text: JSON.stringify(Object.fromEntries(asked.json.map((name) => [name, 'stub']))) };
   const { text, results } = lastPrompt(asked);
   // Titles and suggestions are asked for with the same prompt and no tools: they must not act.
   if (asked.tools.length === 0) return { kind: 'text', text: 'A title' };
@@ -72,14 +79,21 @@ export const decide = (asked: Asked): Answer => {
   if (error?.kind === 'err') return { kind: 'error', status: error.status };
   if (directives.some(({ kind }) => kind === 'slow')) return { kind: 'slow' };
   const told = results.at(-1);
-  return { kind: 'text', text: told === undefined ? said || 'This is the model stub. It was told nothing to do.' : `Done. The tool said: ${told.trim().slice(0, 300)}` };
+  return {
+    kind: 'text',
+    text:
+      told === undefined
+        ? said || 'This is the model stub. It was told nothing to do.'
+        : `Done. The tool said: ${told.trim().slice(0, 300)}`,
+  };
 };
 
 const callFor = (directive: Directive, { tools, items }: Asked, done: number, said: string): Answer => {
   const writes = directive.kind === 'write';
   const names = writes ? /^(write_file|write|create|apply_patch)$/i : /^(run_shell_command|bash|exec_command|shell)$/i;
   const tool = tools.find(({ name }) => names.test(name));
-  if (tool === undefined) return { kind: 'text', text: `No tool for "${directive.kind}" among: ${tools.map(({ name }) => name).join(', ')}` };
+  if (tool === undefined)
+    return { kind: 'text', text: `No tool for "${directive.kind}" among: ${tools.map(({ name }) => name).join(', ')}` };
   const id = `call_${items.length}_${done}`;
   const text = done === 0 && said !== '' ? said : `I will use ${tool.name}.`;
   return { kind: 'tool', text, id, name: tool.name, input: inputFor(directive, tool) };
@@ -92,9 +106,21 @@ const inputFor = (directive: Directive, { name, parameters, required }: Tool): R
   }
   const known: Record<string, unknown> =
     directive.kind === 'write'
-      ? { file_path: directive.path, filePath: directive.path, path: directive.path, content: directive.content, file_text: directive.content }
+      ? {
+          file_path: directive.path,
+          filePath: directive.path,
+          path: directive.path,
+          content: directive.content,
+          file_text: directive.content,
+        }
       : directive.kind === 'shell'
-        ? { command: directive.command, cmd: directive.command, description: 'run it', justification: 'run it', sandbox_permissions: 'require_escalated' }
+        ? {
+            command: directive.command,
+            cmd: directive.command,
+            description: 'run it',
+            justification: 'run it',
+            sandbox_permissions: 'require_escalated',
+          }
         : {};
   const wanted = Object.keys(parameters).filter((each) => each in known);
   const filled = required.filter((each) => !(each in known)).map((each) => [each, filler(parameters[each])]);

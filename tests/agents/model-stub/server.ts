@@ -29,14 +29,19 @@ export interface ModelStub {
 
 const formats: readonly Format[] = [gemini, chat, responses, messages];
 /** What agents ask before they work: a health check, and which models there are. */
-const models = { object: 'list', data: ['mock-model', 'gpt-5.5'].map((id) => ({ id, object: 'model', type: 'model', display_name: id })) };
+const models = {
+  object: 'list',
+  data: ['mock-model', 'gpt-5.5'].map((id) => ({ id, object: 'model', type: 'model', display_name: id })),
+};
 const maxBodyBytes = 32 * 1024 * 1024;
 const slowPauseMs = 50;
 
 export const startModelStub = async (): Promise<ModelStub> => {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
-    answerTo(request, response, seen).catch((error: unknown) => response.destroy(error instanceof Error ? error : undefined));
+    answerTo(request, response, seen).catch((error: unknown) =>
+      response.destroy(error instanceof Error ? error : undefined),
+    );
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -55,12 +60,17 @@ const answerTo = async (request: IncomingMessage, response: ServerResponse, seen
   if (format === undefined) {
     seen.push({ path, format: null, asked: null, answer: null });
     if (path === '/v1/models') return json(response, 200, models);
-    return json(response, request.method === 'HEAD' ? 200 : 404, { error: { message: 'not found', type: 'not_found' } });
+    return json(response, request.method === 'HEAD' ? 200 : 404, {
+      error: { message: 'not found', type: 'not_found' },
+    });
   }
   const asked = format.ask(body);
   const answer = decide(asked);
   seen.push({ path, format: format.name, asked, answer });
-  if (answer.kind === 'error') return json(response, answer.status, { error: { code: answer.status, message: 'as the prompt asked', type: 'api_error', status: 'INTERNAL' } });
+  if (answer.kind === 'error')
+    return json(response, answer.status, {
+      error: { code: answer.status, message: 'as the prompt asked', type: 'api_error', status: 'INTERNAL' },
+    });
   if (answer.kind !== 'slow' && !format.isStream(path, body)) return json(response, 200, format.document(answer, body));
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
   response.write(format.open(body));

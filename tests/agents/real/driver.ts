@@ -41,15 +41,26 @@ export const drive = (agent: Prepared, cwd: string): Driver => {
     permissions.push(params);
     const options = params['options'] as Json[];
     const option = options.find(({ kind }) => kind === choice);
-    if (choice !== null) send({ id: message['id'], result: { outcome: option === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId: option['optionId'] } } });
+    if (choice !== null)
+      send({
+        id: message['id'],
+        result: {
+          outcome:
+            option === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId: option['optionId'] },
+        },
+      });
   };
   const take = (message: Json): void => {
     if (message['method'] === 'session/update') {
       const update = record(record(message['params'])['update']);
       updates.push(update);
-      for (const each of waiting.splice(0)) each.wanted(update) ? each.resolve(update) : waiting.push(each);
+      for (const each of waiting.splice(0)) {
+        if (each.wanted(update)) each.resolve(update);
+        else waiting.push(each);
+      }
     } else if (message['method'] === 'session/request_permission') permit(message);
-    else if (message['method'] !== undefined && message['id'] !== undefined) send({ id: message['id'], error: { code: -32601, message: 'not offered' } });
+    else if (message['method'] !== undefined && message['id'] !== undefined)
+      send({ id: message['id'], error: { code: -32601, message: 'not offered' } });
     else if (typeof message['id'] === 'number') {
       const request = open.get(message['id']);
       open.delete(message['id']);
@@ -81,7 +92,12 @@ export const drive = (agent: Prepared, cwd: string): Driver => {
       const past = updates.find(wanted);
       return past === undefined ? new Promise((resolve) => waiting.push({ wanted, resolve })) : Promise.resolve(past);
     },
-    text: () => updates.flatMap((each) => (each['sessionUpdate'] === 'agent_message_chunk' ? [String(record(each['content'])['text'] ?? '')] : [])).join(''),
+    text: () =>
+      updates
+        .flatMap((each) =>
+          each['sessionUpdate'] === 'agent_message_chunk' ? [String(record(each['content'])['text'] ?? '')] : [],
+        )
+        .join(''),
     stop: () => end(child),
   };
 };

@@ -10,8 +10,6 @@ import { delimiter, dirname, join } from 'node:path';
 export const realAgents = {
   kimi: { packages: ['@moonshot-ai/kimi-code@2.1.0'], bin: 'kimi', version: '2.1.0' },
   gemini: { packages: ['@google/gemini-cli@0.61.0'], bin: 'gemini', version: '0.61.0' },
-  opencode: { packages: ['opencode-ai@1.18.33'], bin: 'opencode', version: '1.18.33' },
-  qwen: { packages: ['@qwen-code/qwen-code@0.24.4'], bin: 'qwen', version: '0.24.4' },
 } as const;
 export type RealAgentId = keyof typeof realAgents;
 
@@ -27,8 +25,16 @@ export const pathWithNode = (env: NodeJS.ProcessEnv = process.env): string =>
 
 const installMs = 240_000;
 
-/** Path of the agent's program, installing it when it is not in the cache; or why that did not work. */
-export const installAgent = async (id: RealAgentId): Promise<Installed> => {
+const attempts = new Map<RealAgentId, Promise<Installed>>();
+
+/** Path of the agent's program, installing it when it is not in the cache; or why that did not work, found out once. */
+export const installAgent = (id: RealAgentId): Promise<Installed> => {
+  const attempt = attempts.get(id) ?? install(id);
+  attempts.set(id, attempt);
+  return attempt;
+};
+
+const install = async (id: RealAgentId): Promise<Installed> => {
   const { packages, bin, version } = realAgents[id];
   const directory = join(agentCache(), `${id}@${version}`);
   const program = join(directory, 'node_modules', '.bin', bin);
@@ -38,8 +44,10 @@ export const installAgent = async (id: RealAgentId): Promise<Installed> => {
   mkdirSync(partial, { recursive: true });
   try {
     const failure = await npmInstall(partial, packages);
-    if (failure !== null) return { skipped: `skipped, because npm could not install ${packages.join(' ')}: ${failure}` };
-    if (!existsSync(join(partial, 'node_modules', '.bin', bin))) return { skipped: `skipped, because ${packages.join(' ')} brings no program "${bin}"` };
+    if (failure !== null)
+      return { skipped: `skipped, because npm could not install ${packages.join(' ')}: ${failure}` };
+    if (!existsSync(join(partial, 'node_modules', '.bin', bin)))
+      return { skipped: `skipped, because ${packages.join(' ')} brings no program "${bin}"` };
     if (!existsSync(directory)) renameSync(partial, directory);
     return { bin: program };
   } finally {
@@ -52,8 +60,25 @@ const npmInstall = (prefix: string, packages: readonly string[]): Promise<string
   // What an outer npm run says about its own project must not reach this one; its registry and proxy settings must.
   const outer = /^npm_(package_|lifecycle_|config_(local_prefix|prefix|global|omit|include|ignore_scripts|save)$)/;
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !outer.test(name)));
-  const args = ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--loglevel=error', ...packages];
-  const child = spawn('npm', args, { env: { ...env, PATH: pathWithNode() }, stdio: ['ignore', 'ignore', 'pipe'], cwd: prefix, timeout: installMs, killSignal: 'SIGKILL' });
+  const args = [
+    'install',
+    '--prefix',
+    prefix,
+    '--no-audit',
+    '--no-fund',
+    '--loglevel=error',
+    '--fetch-retries=1',
+    '--fetch-retry-mintimeout=1000',
+    '--fetch-retry-maxtimeout=5000',
+    ...packages,
+  ];
+  const child = spawn('npm', args, {
+    env: { ...env, PATH: pathWithNode() },
+    stdio: ['ignore', 'ignore', 'pipe'],
+    cwd: prefix,
+    timeout: installMs,
+    killSignal: 'SIGKILL',
+  });
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     said = (said + text).slice(-4000);
@@ -63,7 +88,11 @@ const npmInstall = (prefix: string, packages: readonly string[]): Promise<string
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(null);
       const lines = said.split('\n').filter((line) => /\S/.test(line) && !/complete log|^npm error\s*$/.test(line));
-      resolve(signal === null ? (lines[0] ?? `exit code ${code}`).slice(0, 300) : `it took longer than ${installMs / 1000} s`);
+      resolve(
+        signal === null
+          ? (lines.slice(0, 3).join(' ') || `exit code ${code}`).replaceAll('npm error ', '').slice(0, 300)
+          : `it took longer than ${installMs / 1000} s`,
+      );
     });
   });
 };

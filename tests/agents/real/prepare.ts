@@ -65,48 +65,16 @@ const recipes: Readonly<Record<RealAgentId, Recipe>> = {
     ],
     authenticate: { methodId: 'gemini-api-key' },
   },
-  opencode: {
-    args: ['acp'],
-    env: () => ({ OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1', OPENCODE_DISABLE_DEFAULT_PLUGINS: '1' }),
-    settings: (stubUrl) => [
-      [
-        '.config/opencode/opencode.json',
-        JSON.stringify({
-          model: 'mock/mock-model',
-          small_model: 'mock/mock-model',
-          autoupdate: false,
-          share: 'disabled',
-          enabled_providers: ['mock'],
-          permission: { edit: 'ask', bash: 'ask' },
-          provider: {
-            mock: {
-              npm: '@ai-sdk/openai-compatible',
-              name: 'Mock',
-              options: { baseURL: `${stubUrl}/v1`, apiKey: 'mock' },
-              models: { 'mock-model': { name: 'Mock', tool_call: true, limit: { context: 100_000, output: 8000 } } },
-            },
-          },
-        }),
-      ],
-    ],
-  },
-  qwen: {
-    args: ['--acp', '--auth-type', 'openai', '--approval-mode', 'default'],
-    env: (stubUrl) => ({ OPENAI_API_KEY: 'mock', OPENAI_BASE_URL: `${stubUrl}/v1`, OPENAI_MODEL: 'mock-model' }),
-    settings: () => [
-      [
-        '.qwen/settings.json',
-        JSON.stringify({ privacy: { usageStatisticsEnabled: false }, general: { enableAutoUpdate: false }, security: { folderTrust: { enabled: true } } }),
-      ],
-    ],
-  },
 };
 
 /**
  * Installs the agent where needed and writes its settings below `home`, which must exist and be empty of them.
  * `skipped` says in full why it cannot be used.
  */
-export const prepareAgent = async (id: RealAgentId, where: { readonly home: string; readonly stubUrl: string }): Promise<Prepared | { readonly skipped: string }> => {
+export const prepareAgent = async (
+  id: RealAgentId,
+  where: { readonly home: string; readonly stubUrl: string },
+): Promise<Prepared | { readonly skipped: string }> => {
   const installed = await installAgent(id);
   if ('skipped' in installed) return installed;
   const recipe = recipes[id];
