@@ -600,3 +600,14 @@ describe('views', () => {
     expect(room.desk.get(randomUUID())).toBeNull();
   });
 });
+
+it('an action of megabytes is asked whole: its texts move to blobs, its bytes stay within their bound', async () => {
+  void room.desk.ask(writeRequest('line é\n'.repeat(300_000)));
+  const [record] = await room.waiting(1);
+  const view = room.desk.get(record!.approvalId);
+  expect(view?.facts.payloadBytes).toBe(2_400_000);
+  expect(view?.facts.diffs[0]).toMatchObject({ newBlob: { bytes: 2_400_000 }, added: 300_000, removed: 1 });
+  expect(room.ledger.read.action(record!.digest)!.length).toBeLessThan(2000);
+  await room.decide(record!, 'allow', page);
+  expect(valid()).toEqual([]);
+});
