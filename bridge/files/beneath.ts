@@ -5,7 +5,16 @@
  * `Directory.at`, contents with `Leaf.content`. Everything is synchronous: no raw descriptor lives across an await.
  * Called by list, read, write, search and root of this room only.
  */
-import { closeSync, constants, fstatSync, lstatSync, mkdirSync, openSync, readFileSync, type BigIntStats } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  type BigIntStats,
+} from 'node:fs';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 
@@ -86,7 +95,9 @@ export const asRefusal = (error: unknown): Refusal => {
 
 // A bind mount has the device of its source: only the mount id tells it apart (T57).
 const mountOf = (fd: number, stat: BigIntStats): string =>
-  linux ? (/^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? 'none') : String(stat.dev);
+  linux
+    ? (/^mnt_id:\s*(\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1] ?? 'none')
+    : String(stat.dev);
 
 const directoryAt = (fd: number, path: string): Directory => {
   const prefix = linux ? `/proc/self/fd/${fd}/` : `${path}/`;
@@ -172,7 +183,12 @@ export class Beneath {
     try {
       segments.forEach((name, depth) => {
         const parent = here;
-        here = this.#step(parent, name, depth === 0 ? this.path : [this.path, ...segments.slice(0, depth)].join('/'), make);
+        here = this.#step(
+          parent,
+          name,
+          depth === 0 ? this.path : [this.path, ...segments.slice(0, depth)].join('/'),
+          make,
+        );
         if (parent !== this.#root) closeSync(parent.fd);
         if (this.isDenied(objectOf(here.stat))) throw new Refusal('path_denied');
       });
@@ -196,7 +212,8 @@ export class Beneath {
         return open();
       }
       // A link opened with O_NOFOLLOW|O_DIRECTORY answers ENOTDIR: look only to name the reason.
-      if (code === 'ENOTDIR' && lstatSync(parent.at(name)).isSymbolicLink()) throw new Refusal('symlink_refused', { cause: error });
+      if (code === 'ENOTDIR' && lstatSync(parent.at(name)).isSymbolicLink())
+        throw new Refusal('symlink_refused', { cause: error });
       throw error;
     }
   }
@@ -227,7 +244,9 @@ export class Beneath {
 }
 
 const mounted = (): Refusal =>
-  new Refusal('symlink_refused', { message: 'This path leads into another mounted file system, which is not followed.' });
+  new Refusal('symlink_refused', {
+    message: 'This path leads into another mounted file system, which is not followed.',
+  });
 
 const reading = <T>(stat: BigIntStats, path: string, flags: number, use: (fd: number) => T): T => {
   if (stat.isSymbolicLink()) throw new Refusal('symlink_refused');

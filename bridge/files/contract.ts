@@ -13,19 +13,38 @@ export interface Root {
   readonly rootSha256: string;
   /** @throws Refusal workspace_changed, workspace_unavailable when the path no longer leads to this directory. */
   check(): void;
-  list(path: string, cursor?: string): { entries: FileEntry[]; cursor: string | null; total: number; truncated: boolean };
+  list(
+    path: string,
+    cursor?: string,
+  ): { entries: FileEntry[]; cursor: string | null; total: number; truncated: boolean };
   stat(path: string): z.infer<typeof fileStat>;
-  read(path: string, options?: { offset?: number | undefined; revision?: string | undefined; encoding?: 'utf-16le' | 'utf-16be' | 'windows-1252' | undefined; reveal?: boolean }): FileRead;
+  read(
+    path: string,
+    options?: {
+      offset?: number | undefined;
+      revision?: string | undefined;
+      encoding?: 'utf-16le' | 'utf-16be' | 'windows-1252' | undefined;
+      reveal?: boolean;
+    },
+  ): FileRead;
   /** Whole text (a BOM stays in it) of a UTF-8 file for an agent's read or an approval's diff; null where there is no file. Secret policy applies. */
   readText(path: string, maxBytes: number): { text: string; revision: string; bytes: number; bom: boolean } | null;
   /** Exact bytes of a file for hashing or an approval; null where there is no file. `reveal` skips the secret policy only: for digests, never for display. */
-  readBytes(path: string, maxBytes: number, options?: { reveal?: boolean }): { bytes: Uint8Array; revision: string } | null;
+  readBytes(
+    path: string,
+    maxBytes: number,
+    options?: { reveal?: boolean },
+  ): { bytes: Uint8Array; revision: string } | null;
   /** Atomic: temp in the same directory by descriptor, fsync, rename, fsync directory; keeps mode bits. `expect` null: must not exist. */
   write(path: string, bytes: Uint8Array, expect: string | null): { revision: string; sha256: string };
   /** Absolute or relative agent path → relative to the root, or null where it lies outside. Grammar only, opens nothing. */
   relative(path: string): string | null;
   isSecret(path: string): boolean;
-  search(query: string, limit: number, signal: AbortSignal): Promise<{ matches: { path: string; type: 'file' | 'directory' }[]; truncated: boolean }>;
+  search(
+    query: string,
+    limit: number,
+    signal: AbortSignal,
+  ): Promise<{ matches: { path: string; type: 'file' | 'directory' }[]; truncated: boolean }>;
   /** Commit id read from .git/HEAD by the walker, or null. */
   gitHead(): string | null;
   close(): void;
@@ -41,6 +60,11 @@ export interface Workspaces {
   forget(workspaceId: string): Promise<void>;
   /** Practice only. */
   reset(workspaceId: string): Promise<WorkspaceSummary>;
-  browse(path: string): { path: string; parent: string | null; entries: { name: string; path: string; repository: boolean }[]; truncated: boolean };
+  browse(path: string): {
+    path: string;
+    parent: string | null;
+    entries: { name: string; path: string; repository: boolean }[];
+    truncated: boolean;
+  };
   closeAll(): void;
 }

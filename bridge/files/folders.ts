@@ -19,7 +19,8 @@ const systemTypes = new Set([0x9fa0, 0x62656572, 0x1cd1, 0x64626720, 0x74726163,
  */
 export const canonicalFolder = (typed: string, privateDirectories: readonly string[]): string => {
   const path = typed === '~' || typed.startsWith('~/') ? join(homedir(), typed.slice(1)) : typed;
-  if (!path.startsWith('/') || path.includes('\0') || Buffer.byteLength(path) > limits.pathBytes) throw new Refusal('invalid_path');
+  if (!path.startsWith('/') || path.includes('\0') || Buffer.byteLength(path) > limits.pathBytes)
+    throw new Refusal('invalid_path');
   try {
     const real = realpathSync.native(path);
     if (!statSync(real).isDirectory()) throw new Refusal('not_a_directory');
@@ -38,10 +39,17 @@ export const isWithin = (path: string, directories: readonly string[]): boolean 
   directories.some((directory) => path === directory || path.startsWith(`${directory}/`));
 
 /** Folders of a folder by name, links to folders included. @throws Refusal as canonicalFolder */
-export const browseFolder = (typed: string, privateDirectories: readonly string[]): ReturnType<Workspaces['browse']> => {
+export const browseFolder = (
+  typed: string,
+  privateDirectories: readonly string[],
+): ReturnType<Workspaces['browse']> => {
   const path = canonicalFolder(typed === '' ? '~' : typed, privateDirectories);
   const { names, truncated } = folderNames(path);
-  const entries = names.map((name) => ({ name, path: join(path, name), repository: isThere(join(path, name, '.git')) }));
+  const entries = names.map((name) => ({
+    name,
+    path: join(path, name),
+    repository: isThere(join(path, name, '.git')),
+  }));
   return { path, parent: path === '/' ? null : dirname(path), entries, truncated };
 };
 
@@ -61,7 +69,10 @@ const folderNames = (path: string): { names: string[]; truncated: boolean } => {
     stream.closeSync();
   }
   names.sort((a, b) => (a.toLowerCase() < b.toLowerCase() ? -1 : 1));
-  return { names: names.slice(0, limits.browseEntries), truncated: seen > limits.directoryEntries || names.length > limits.browseEntries };
+  return {
+    names: names.slice(0, limits.browseEntries),
+    truncated: seen > limits.directoryEntries || names.length > limits.browseEntries,
+  };
 };
 
 const openFolder = (path: string): ReturnType<typeof opendirSync> => {

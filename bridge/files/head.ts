@@ -19,11 +19,16 @@ export const gitHead = (beneath: Beneath): string | null => {
 };
 
 const packed = (text: string, name: string): string =>
-  text.split('\n').find((line) => line.endsWith(` ${name}`))?.split(' ')[0] ?? '';
+  text
+    .split('\n')
+    .find((line) => line.endsWith(` ${name}`))
+    ?.split(' ')[0] ?? '';
 
 const gitText = (beneath: Beneath, path: string): string | null => {
   try {
-    return beneath.leaf(parsePath(`.git/${path}`), (leaf) => readWhole(leaf, limits.readBytes)).bytes.toString('latin1');
+    return beneath
+      .leaf(parsePath(`.git/${path}`), (leaf) => readWhole(leaf, limits.readBytes))
+      .bytes.toString('latin1');
   } catch (error) {
     if (error instanceof Refusal && error.code !== 'workspace_unavailable') return null;
     throw error;

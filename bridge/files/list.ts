@@ -118,7 +118,8 @@ export class Lister {
 
   #next(segments: Segments, cursor: string): Page {
     const page = this.#cursors.get(cursor);
-    if (page === undefined || page.place !== segments.join('/') || page.expiresAt <= this.#now()) throw new Refusal('unknown_cursor');
+    if (page === undefined || page.place !== segments.join('/') || page.expiresAt <= this.#now())
+      throw new Refusal('unknown_cursor');
     return page;
   }
 
@@ -166,16 +167,25 @@ const readTarget = (directory: Directory, name: Buffer): Buffer | null => {
  * Where a link leads, told from its text and the walker alone: nothing is followed, so a target behind a further linked
  * directory counts as outside, which is the careful answer.
  */
-export const placeOf = (beneath: Beneath, from: Segments, target: Buffer, hops = 16): 'inside' | 'outside' | 'missing' => {
+export const placeOf = (
+  beneath: Beneath,
+  from: Segments,
+  target: Buffer,
+  hops = 16,
+): 'inside' | 'outside' | 'missing' => {
   const segments = isUtf8(target) ? resolve(beneath.path, from, target.toString('utf8')) : null;
   if (segments === null || hops === 0) return 'outside';
   if (segments.length === 0) return 'inside';
   try {
     return beneath.leaf(segments, ({ stat, directory, name }) =>
-      stat.isSymbolicLink() ? placeOf(beneath, segments.slice(0, -1), readlinkSync(directory.at(name), { encoding: 'buffer' }), hops - 1) : 'inside',
+      stat.isSymbolicLink()
+        ? placeOf(beneath, segments.slice(0, -1), readlinkSync(directory.at(name), { encoding: 'buffer' }), hops - 1)
+        : 'inside',
     );
   } catch (error) {
-    return error instanceof Refusal && (error.code === 'not_found' || error.code === 'not_a_directory') ? 'missing' : 'outside';
+    return error instanceof Refusal && (error.code === 'not_found' || error.code === 'not_a_directory')
+      ? 'missing'
+      : 'outside';
   }
 };
 

@@ -12,7 +12,12 @@ import { namesOf } from './list.ts';
 import { homeSecrets, isSecretPath } from './secrets.ts';
 
 /** Whether `object` bears a secret name in the workspace, below the home directory or in a private directory. */
-export const isSecretObject = (beneath: Beneath, object: string, home: string, privateDirectories: readonly string[]): boolean =>
+export const isSecretObject = (
+  beneath: Beneath,
+  object: string,
+  home: string,
+  privateDirectories: readonly string[],
+): boolean =>
   outside(home, privateDirectories).some((path) => identity(path) === object) || bearsSecretName(beneath, object);
 
 const identity = (path: string): string | null => {
@@ -29,7 +34,9 @@ const outside = (home: string, privateDirectories: readonly string[]): string[] 
 
 const children = (directory: string): string[] => {
   try {
-    return readdirSync(directory).slice(0, limits.directoryEntries).map((name) => join(directory, name));
+    return readdirSync(directory)
+      .slice(0, limits.directoryEntries)
+      .map((name) => join(directory, name));
   } catch {
     return []; // not there, or not ours to read and then not ours to link either
   }
@@ -48,17 +55,28 @@ const bearsSecretName = (beneath: Beneath, object: string): boolean => {
   return false;
 };
 
-const level = (beneath: Beneath, segments: Segments, object: string): { secret: boolean; entries: number; folders: Segments[] } => {
+const level = (
+  beneath: Beneath,
+  segments: Segments,
+  object: string,
+): { secret: boolean; entries: number; folders: Segments[] } => {
   try {
     return beneath.directory(segments, (directory) => {
       const { names } = namesOf(directory);
-      const plain = names.flatMap(({ text, folder }) => (text === null ? [] : [{ path: [...segments, text], text, folder }]));
-      const secret = plain.some(({ path, text, folder }) => !folder && isSecretPath(path) && identity(directory.at(text)) === object);
-      const folders = plain.filter(({ text, folder }) => folder && text !== 'node_modules' && text !== 'objects').map(({ path }) => path);
+      const plain = names.flatMap(({ text, folder }) =>
+        text === null ? [] : [{ path: [...segments, text], text, folder }],
+      );
+      const secret = plain.some(
+        ({ path, text, folder }) => !folder && isSecretPath(path) && identity(directory.at(text)) === object,
+      );
+      const folders = plain
+        .filter(({ text, folder }) => folder && text !== 'node_modules' && text !== 'objects')
+        .map(({ path }) => path);
       return { secret, entries: names.length, folders };
     });
   } catch (error) {
-    if (error instanceof Refusal && error.code !== 'workspace_unavailable') return { secret: false, entries: 0, folders: [] };
+    if (error instanceof Refusal && error.code !== 'workspace_unavailable')
+      return { secret: false, entries: 0, folders: [] };
     throw error;
   }
 };

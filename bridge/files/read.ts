@@ -29,7 +29,7 @@ const readAt = (fd: number, at: number, bytes: number): Buffer => {
 
 /** Calls `look` with pieces from the start up to `end`. */
 const scan = (fd: number, end: number, look: (piece: Buffer) => void): void => {
-  for (let at = 0; at < end; ) {
+  for (let at = 0; at < end;) {
     const piece = readAt(fd, at, Math.min(limits.readBytes, end - at));
     if (piece.length === 0) return;
     look(piece);
@@ -38,7 +38,11 @@ const scan = (fd: number, end: number, look: (piece: Buffer) => void): void => {
 };
 
 /** Runs `use` on the content and refuses when the file changed meanwhile; three tries, for files being written to. */
-export const steady = <T>(leaf: Leaf, use: (fd: number, size: number) => T, tries = 3): { value: T; stat: BigIntStats } =>
+export const steady = <T>(
+  leaf: Leaf,
+  use: (fd: number, size: number) => T,
+  tries = 3,
+): { value: T; stat: BigIntStats } =>
   leaf.content((fd) => {
     for (let left = tries; left > 0; left -= 1) {
       const before = fstatSync(fd, { bigint: true });
@@ -67,7 +71,8 @@ export const readContent = (
   options: { offset: number; revision: string | undefined; encoding: Preview | undefined },
 ): { content: Content; stat: BigIntStats } => {
   const { value, stat } = steady(leaf, (fd, size) => {
-    if (options.revision !== undefined && revisionOf(fstatSync(fd, { bigint: true })) !== options.revision) throw new Refusal('file_changed');
+    if (options.revision !== undefined && revisionOf(fstatSync(fd, { bigint: true })) !== options.revision)
+      throw new Refusal('file_changed');
     if (options.offset > size) throw new Refusal('bad_request');
     const head = readAt(fd, 0, Math.min(size, limits.sniffBytes));
     if (options.encoding !== undefined) return textPage(fd, size, options.offset, options.encoding, head);
@@ -85,7 +90,8 @@ export const readContent = (
 const image = (fd: number, size: number, mime: string): Content => {
   const hash = createHash('sha256');
   scan(fd, size, (piece) => hash.update(piece));
-  const inline = size <= limits.imageBytes ? { dataUrl: `data:${mime};base64,${readAt(fd, 0, size).toString('base64')}` } : {};
+  const inline =
+    size <= limits.imageBytes ? { dataUrl: `data:${mime};base64,${readAt(fd, 0, size).toString('base64')}` } : {};
   return { kind: 'image', mime, sha256: hash.digest('hex'), bytes: size, ...inline };
 };
 
@@ -157,7 +163,8 @@ const cut = (text: string, atEnd: boolean): string => {
 };
 
 const fittingUnits = (text: string): number => {
-  if (text.length * 6 <= limits.pageBytes || Buffer.byteLength(JSON.stringify(text)) <= limits.pageBytes) return text.length;
+  if (text.length * 6 <= limits.pageBytes || Buffer.byteLength(JSON.stringify(text)) <= limits.pageBytes)
+    return text.length;
   let [fits, over] = [0, text.length];
   while (over - fits > 1) {
     const middle = (fits + over) >> 1;
@@ -190,7 +197,8 @@ const countBreaks = (piece: Buffer, encoding: 'utf-8' | Preview): number => {
 const totalLines = (fd: number, size: number, encoding: 'utf-8' | Preview): number => {
   if (size === 0) return 0;
   const tail = readAt(fd, Math.max(0, size - 2), Math.min(2, size));
-  const ended = encoding === 'utf-8' || encoding === 'windows-1252' ? tail.at(-1) === 0x0a : countBreaks(tail, encoding) === 1;
+  const ended =
+    encoding === 'utf-8' || encoding === 'windows-1252' ? tail.at(-1) === 0x0a : countBreaks(tail, encoding) === 1;
   return breaks(fd, size, encoding) + (ended ? 0 : 1);
 };
 

@@ -54,7 +54,9 @@ class HeldRoot implements Root {
     this.path = parts.path;
     this.dev = String(this.#beneath.stat.dev);
     this.ino = String(this.#beneath.stat.ino);
-    this.rootSha256 = createHash('sha256').update(canonical({ dev: this.dev, ino: this.ino, path: this.path })).digest('hex');
+    this.rootSha256 = createHash('sha256')
+      .update(canonical({ dev: this.dev, ino: this.ino, path: this.path }))
+      .digest('hex');
   }
 
   check(): void {
@@ -97,7 +99,11 @@ class HeldRoot implements Root {
     });
   }
 
-  readBytes(path: string, maxBytes: number, options: Parameters<Root['readBytes']>[2] = {}): ReturnType<Root['readBytes']> {
+  readBytes(
+    path: string,
+    maxBytes: number,
+    options: Parameters<Root['readBytes']>[2] = {},
+  ): ReturnType<Root['readBytes']> {
     try {
       return this.#open(path, options.reveal === true, (leaf) => readWhole(leaf, maxBytes));
     } catch (error) {
@@ -128,7 +134,8 @@ class HeldRoot implements Root {
   }
 
   relative(path: string): string | null {
-    if (path.startsWith('/') && path !== this.path && !path.startsWith(this.path === '/' ? '/' : `${this.path}/`)) return null;
+    if (path.startsWith('/') && path !== this.path && !path.startsWith(this.path === '/' ? '/' : `${this.path}/`))
+      return null;
     const rest = path.startsWith('/') ? path.slice(this.path.length) : path;
     const segments = rest.split('/').filter((part) => part !== '' && part !== '.');
     return segments.every(isName) ? segments.join('/') : null;
@@ -136,7 +143,10 @@ class HeldRoot implements Root {
 
   isSecret(path: string): boolean {
     const absolute = `${this.path}/${path}/`;
-    return isSecretPath(path.split('/')) || this.#parts.privateDirectories.some((directory) => absolute.startsWith(`${directory}/`));
+    return (
+      isSecretPath(path.split('/')) ||
+      this.#parts.privateDirectories.some((directory) => absolute.startsWith(`${directory}/`))
+    );
   }
 
   search(query: string, limit: number, signal: AbortSignal): ReturnType<Root['search']> {

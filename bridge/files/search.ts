@@ -71,14 +71,17 @@ const look = (beneath: Beneath, { segments, ignored }: Pending): Level => {
     return beneath.directory(segments, (directory) => visible(beneath, directory, segments, ignored));
   } catch (error) {
     // Gone, replaced by a link, private or mounted since its name was read: not part of what can be found.
-    if (error instanceof Refusal && error.code !== 'workspace_unavailable') return { names: [], ignored, truncated: false };
+    if (error instanceof Refusal && error.code !== 'workspace_unavailable')
+      return { names: [], ignored, truncated: false };
     throw error;
   }
 };
 
 const visible = (beneath: Beneath, directory: Directory, segments: Segments, inherited: Ignored): Level => {
   const { names, truncated } = namesOf(directory);
-  const ignored = names.some(({ text }) => text === '.gitignore') ? [...inherited, ignoreLines(beneath, segments)] : inherited;
+  const ignored = names.some(({ text }) => text === '.gitignore')
+    ? [...inherited, ignoreLines(beneath, segments)]
+    : inherited;
   const isVisible = (name: Name): name is Plain =>
     name.text !== null &&
     !(name.folder && (name.text === 'node_modules' || isSecretPath([name.text]))) &&
@@ -90,7 +93,10 @@ const visible = (beneath: Beneath, directory: Directory, segments: Segments, inh
 const ignoreLines = (beneath: Beneath, segments: Segments): ReadonlySet<string> => {
   try {
     const { bytes } = beneath.leaf([...segments, '.gitignore'], (leaf) => readWhole(leaf, limits.sniffBytes));
-    const lines = bytes.toString('utf8').split('\n').map((line) => line.trim().replace(/\/$/, ''));
+    const lines = bytes
+      .toString('utf8')
+      .split('\n')
+      .map((line) => line.trim().replace(/\/$/, ''));
     return new Set(lines.filter((line) => /^(\*\.)?[\w.@+-]+$/.test(line)));
   } catch (error) {
     if (error instanceof Refusal && error.code !== 'workspace_unavailable') return new Set();
@@ -99,7 +105,10 @@ const ignoreLines = (beneath: Beneath, segments: Segments): ReadonlySet<string> 
 };
 
 const isIgnored = (name: string, ignored: Ignored): boolean => {
-  const endings = name.split('.').slice(1).map((_, at, parts) => `*.${parts.slice(at).join('.')}`);
+  const endings = name
+    .split('.')
+    .slice(1)
+    .map((_, at, parts) => `*.${parts.slice(at).join('.')}`);
   return ignored.some((lines) => lines.has(name) || endings.some((ending) => lines.has(ending)));
 };
 

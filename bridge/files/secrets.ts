@@ -9,7 +9,12 @@ import type { Segments } from './beneath.ts';
 /** NFC, folded to one case, without the characters some disks ignore (`.g\u200cit` opens `.git` on HFS+). */
 export const fold = (name: string): string =>
   // Upper first: it joins pairs that lower case alone keeps apart (ſ and s, K and k).
-  name.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC').replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, '');
+  name
+    .normalize('NFC')
+    .toUpperCase()
+    .toLowerCase()
+    .normalize('NFC')
+    .replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, '');
 
 /** Components whose whole content is secret. `.git` holds remotes with passwords and hooks that run; `git~1` is its 8.3 name. */
 const anywhere = /^(\.git|git~1|\.ssh|\.aws|\.gnupg|\.azure|\.kube|\.docker|\.env.*)$/;
@@ -32,6 +37,16 @@ export const isSecretPath = (segments: Segments): boolean => {
 
 /** Outside of any workspace, below the home directory: what a hard link could bring in. Directories are one level. */
 export const homeSecrets = {
-  files: ['.netrc', '.npmrc', '.pypirc', '.pgpass', '.git-credentials', '.claude.json', '.claude/.credentials.json', '.codex/auth.json', '.gemini/oauth_creds.json'],
+  files: [
+    '.netrc',
+    '.npmrc',
+    '.pypirc',
+    '.pgpass',
+    '.git-credentials',
+    '.claude.json',
+    '.claude/.credentials.json',
+    '.codex/auth.json',
+    '.gemini/oauth_creds.json',
+  ],
   directories: ['.ssh', '.aws', '.gnupg', '.kube', '.docker', '.azure'],
 } as const;

@@ -16,7 +16,10 @@ import { ensurePractice, exists, stage, swap } from './practice.ts';
 import { openRoot } from './root.ts';
 
 /** The exclusive right of one bridge process to a directory, or who has it. Taken at once or not at all. */
-export type Lock = (dev: string, ino: string) => { readonly release: () => void } | { readonly holder: { readonly pid: number | null } };
+export type Lock = (
+  dev: string,
+  ino: string,
+) => { readonly release: () => void } | { readonly holder: { readonly pid: number | null } };
 
 export interface WorkspacesParts {
   readonly ledger: Pick<Ledger, 'commit'> & { readonly read: Pick<Ledger['read'], 'workspaces' | 'conversations'> };
@@ -52,7 +55,10 @@ class Registry implements Workspaces {
   list(): WorkspaceSummary[] {
     const counts = this.#counts();
     const rows = this.#rows().filter(({ forgotten }) => !forgotten);
-    return rows.sort((a, b) => b.openedAt - a.openedAt).slice(0, limits.workspaces).map((row) => this.#summary(row, counts));
+    return rows
+      .sort((a, b) => b.openedAt - a.openedAt)
+      .slice(0, limits.workspaces)
+      .map((row) => this.#summary(row, counts));
   }
 
   async open(where: { path: string } | { practice: true }): Promise<WorkspaceSummary> {
@@ -138,7 +144,8 @@ class Registry implements Workspaces {
   async #open(path: string, practice: boolean): Promise<WorkspaceSummary> {
     const known = this.#rows().find((row) => row.path === path);
     const held = known && this.#held.get(known.workspaceId);
-    if (known !== undefined && held !== undefined && isSame(held.root)) return this.#reopened({ ...known, openedAt: this.#parts.now(), forgotten: false });
+    if (known !== undefined && held !== undefined && isSame(held.root))
+      return this.#reopened({ ...known, openedAt: this.#parts.now(), forgotten: false });
     // The operator opens what is there now: a replaced directory gets its own lease, and trust is asked anew by its digest.
     if (known !== undefined && held !== undefined) await this.close(known.workspaceId);
     const workspaceId = known?.workspaceId ?? uuidv7(this.#parts.now(), this.#parts.random);

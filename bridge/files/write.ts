@@ -67,12 +67,17 @@ const existing = (directory: Directory, name: string, expect: string | null): Bi
   return stat;
 };
 
-const withTemporary = <T>(directory: Directory, bytes: Uint8Array, before: BigIntStats | null, use: (temporary: string, fd: number) => T): T => {
+const withTemporary = <T>(
+  directory: Directory,
+  bytes: Uint8Array,
+  before: BigIntStats | null,
+  use: (temporary: string, fd: number) => T,
+): T => {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const temporary = `.${randomBytes(12).toString('hex')}.tmp`;
   const fd = openSync(directory.at(temporary), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
-    for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+    for (let at = 0; at < bytes.length;) at += writeSync(fd, bytes, at);
     dress(fd, before);
     fsyncSync(fd);
     const result = use(temporary, fd);

@@ -20,5 +20,9 @@ export interface Trust {
    * The operator's answer for exactly the files of `fingerprint`: row, receipt and `store` in one transaction.
    * @throws Refusal digest_mismatch when the files are no longer those
    */
-  accept(actor: Actor, params: Params<'trust.accept'>, store: (tx: Tx, answer: TrustState) => void): Promise<TrustState>;
+  accept(
+    actor: Actor,
+    params: Params<'trust.accept'>,
+    store: (tx: Tx, answer: TrustState) => void,
+  ): Promise<TrustState>;
 }

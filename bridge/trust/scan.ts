@@ -55,7 +55,9 @@ const matches = (root: Root, folder: string, [part, ...rest]: readonly string[],
   return entriesOf(root, folder, part, budget).flatMap((entry) => {
     if (part === '**') {
       const deeper = entry.type === 'directory' ? matches(root, entry.path, ['**', ...rest], budget) : [];
-      const isLeaf = entry.type !== 'directory' && (rest.length === 0 || (rest.length === 1 && isMatch(nameOf(entry), rest[0] ?? '')));
+      const isLeaf =
+        entry.type !== 'directory' &&
+        (rest.length === 0 || (rest.length === 1 && isMatch(nameOf(entry), rest[0] ?? '')));
       return isLeaf || entry.type === 'symlink' ? [entry] : deeper;
     }
     if (entry.type === 'symlink') return [entry];
@@ -76,7 +78,8 @@ const entriesOf = (root: Root, folder: string, part: string, budget: Budget): Op
     if (budget.entries < 0 || page.truncated) budget.truncated = true;
     if (budget.entries < 0) return entries;
     for (const entry of page.entries) {
-      if (entry.path !== null && (part === '**' || isMatch(entry.path.slice(entry.path.lastIndexOf('/') + 1), part))) entries.push({ ...entry, path: entry.path });
+      if (entry.path !== null && (part === '**' || isMatch(entry.path.slice(entry.path.lastIndexOf('/') + 1), part)))
+        entries.push({ ...entry, path: entry.path });
     }
     cursor = page.cursor ?? undefined;
   } while (cursor !== undefined);
@@ -88,8 +91,10 @@ const listOrNothing = (root: Root, folder: string, cursor: string | undefined): 
     return root.list(folder, cursor);
   } catch (error) {
     // Gone since it was named. Anything else (a link put there, a mount) must not read as "nothing found".
-    if (error instanceof Refusal && error.code === 'not_found') return { entries: [], cursor: null, total: 0, truncated: false };
-    if (error instanceof Refusal && !error.code.startsWith('workspace_')) return { entries: [], cursor: null, total: 0, truncated: true };
+    if (error instanceof Refusal && error.code === 'not_found')
+      return { entries: [], cursor: null, total: 0, truncated: false };
+    if (error instanceof Refusal && !error.code.startsWith('workspace_'))
+      return { entries: [], cursor: null, total: 0, truncated: true };
     throw error;
   }
 };
@@ -129,7 +134,8 @@ interface Digest {
 }
 
 const digest = (root: Root, entry: Openable): Digest => {
-  if (entry.type === 'symlink') return { sha256: null, mark: entry.link?.target ?? '', note: ['symbolic link; what it leads to is not covered'] };
+  if (entry.type === 'symlink')
+    return { sha256: null, mark: entry.link?.target ?? '', note: ['symbolic link; what it leads to is not covered'] };
   if (entry.type !== 'file') return { sha256: null, mark: entry.type, note: ['not a regular file'] };
   try {
     // Credentials may lie under a pattern: the digest says nothing about them, and their content goes nowhere.
@@ -138,7 +144,11 @@ const digest = (root: Root, entry: Openable): Digest => {
     return { sha256: createHash('sha256').update(whole.bytes).digest('hex'), mark: null, note: [] };
   } catch (error) {
     if (!(error instanceof Refusal) || error.code.startsWith('workspace_')) throw error;
-    return { sha256: null, mark: `${error.code} ${revisionOrNone(root, entry.path)}`, note: ['not read; a change shows by its size and time only'] };
+    return {
+      sha256: null,
+      mark: `${error.code} ${revisionOrNone(root, entry.path)}`,
+      note: ['not read; a change shows by its size and time only'],
+    };
   }
 };
 

@@ -26,7 +26,8 @@ export interface TrustParts {
 }
 
 export const createTrust = ({ ledger, seal, root, patterns, safeUntrusted, now }: TrustParts): Trust => {
-  const look = (held: Root): TrustState => stateOf(held, scanFiles(held, patterns()), ledger.read.trust(held.workspaceId));
+  const look = (held: Root): TrustState =>
+    stateOf(held, scanFiles(held, patterns()), ledger.read.trust(held.workspaceId));
   return {
     state: (workspaceId) => look(root(workspaceId)),
     obstacle: (workspaceId, agentId) => (safeUntrusted(agentId) ? null : obstacleOf(look(root(workspaceId)), agentId)),
@@ -35,7 +36,12 @@ export const createTrust = ({ ledger, seal, root, patterns, safeUntrusted, now }
       const current = look(held);
       if (current.fingerprint !== fingerprint) throw new Refusal('digest_mismatch');
       return ledger.commit((tx) => {
-        const what = { kind: 'trust', actor, detail: detailOf(held, current, note), sentence: sentenceOf(current) } as const;
+        const what = {
+          kind: 'trust',
+          actor,
+          detail: detailOf(held, current, note),
+          sentence: sentenceOf(current),
+        } as const;
         const { receiptId } = seal.sign(tx, what);
         const acceptedAt = now();
         tx.putTrust({ workspaceId, fingerprint, acceptedAt, receiptId });
@@ -47,7 +53,11 @@ export const createTrust = ({ ledger, seal, root, patterns, safeUntrusted, now }
   };
 };
 
-const detailOf = (root: Root, { workspaceId, fingerprint, files, truncated }: TrustState, note: string | undefined): Json => ({
+const detailOf = (
+  root: Root,
+  { workspaceId, fingerprint, files, truncated }: TrustState,
+  note: string | undefined,
+): Json => ({
   ...{ workspaceId, fingerprint, truncated, rootSha256: root.rootSha256 },
   files: files.map(({ path, sha256, bytes }) => ({ path, sha256, bytes })),
   ...(note !== undefined && { note }),
@@ -61,14 +71,17 @@ const obstacleOf = ({ state, files, truncated }: TrustState, agentId: string): s
   if (state === 'none_found' || state === 'accepted') return null;
   const mine = files.filter(({ agents }) => agents.includes(agentId));
   if (mine.length === 0 && !truncated) return null;
-  const what = mine.length === 1 ? '1 file' : mine.length > 1 ? `${mine.length} files` : 'more files than could be looked through';
+  const what =
+    mine.length === 1 ? '1 file' : mine.length > 1 ? `${mine.length} files` : 'more files than could be looked through';
   const when = state === 'changed' ? ', changed since you last reviewed them' : '';
   return `This folder has ${what} that can run code when the agent starts${when}. Review them first.`;
 };
 
 const stateOf = (root: Root, { found, truncated }: Scan, row: TrustRow | null): TrustState => {
   const fingerprint = createHash('sha256')
-    .update(canonical({ rootSha256: root.rootSha256, truncated, files: found.map(({ file, mark }) => ({ ...file, mark })) }))
+    .update(
+      canonical({ rootSha256: root.rootSha256, truncated, files: found.map(({ file, mark }) => ({ ...file, mark })) }),
+    )
     .digest('hex');
   const base = { workspaceId: root.workspaceId, fingerprint, files: found.map(({ file }) => file), truncated };
   if (found.length === 0 && !truncated) return { ...base, state: 'none_found' };

@@ -49,11 +49,37 @@ describe('F-02 listing', () => {
 
   test('describes links without following them', () => {
     const { root, path, outside } = makeRoot({ 'real/f': '' });
-    fill(outside, { 'f': '' });
-    const targets = { in: 'real/f', inFolder: './real', out: outside, up: '../outside/f', gone: 'nothing', chainIn: 'in', chainOut: 'out', self: 'self', through: 'out/f', root: '.' };
+    fill(outside, { f: '' });
+    const targets = {
+      in: 'real/f',
+      inFolder: './real',
+      out: outside,
+      up: '../outside/f',
+      gone: 'nothing',
+      chainIn: 'in',
+      chainOut: 'out',
+      self: 'self',
+      through: 'out/f',
+      root: '.',
+    };
     for (const [name, target] of Object.entries(targets)) symlinkSync(target, join(path, name));
-    const places = Object.fromEntries(root.list('').entries.flatMap(({ name, link, type }) => (link === undefined ? [] : [[name, [type, link.target, link.place]]])));
-    const places2 = Object.fromEntries(Object.entries(targets).map(([name, target]) => [name, ['symlink', target, { in: 'inside', inFolder: 'inside', chainIn: 'inside', root: 'inside', gone: 'missing' }[name] ?? 'outside']]));
+    const places = Object.fromEntries(
+      root
+        .list('')
+        .entries.flatMap(({ name, link, type }) =>
+          link === undefined ? [] : [[name, [type, link.target, link.place]]],
+        ),
+    );
+    const places2 = Object.fromEntries(
+      Object.entries(targets).map(([name, target]) => [
+        name,
+        [
+          'symlink',
+          target,
+          { in: 'inside', inFolder: 'inside', chainIn: 'inside', root: 'inside', gone: 'missing' }[name] ?? 'outside',
+        ],
+      ]),
+    );
     expect(places).toEqual(places2);
   });
 
@@ -86,10 +112,13 @@ describe('F-02 listing', () => {
   });
 
   test('T58 a file with several names is shown as shared', () => {
-    const { root, path, outside } = makeRoot({ 'alone': '' });
-    fill(outside, { 'f': 'x' });
+    const { root, path, outside } = makeRoot({ alone: '' });
+    fill(outside, { f: 'x' });
     linkSync(join(outside, 'f'), join(path, 'linked'));
-    expect(root.list('').entries.map(({ name, shared }) => [name, shared])).toEqual([['alone', undefined], ['linked', true]]);
+    expect(root.list('').entries.map(({ name, shared }) => [name, shared])).toEqual([
+      ['alone', undefined],
+      ['linked', true],
+    ]);
   });
 
   test('says when a folder has more entries than are looked at', () => {

@@ -33,12 +33,22 @@ export const fill = (folder: string, files: Readonly<Record<string, string | Uin
 };
 
 /** A workspace below a folder of its own, so that there is an outside beside it. */
-export const makeRoot = (files: Readonly<Record<string, string | Uint8Array>> = {}, privateDirectories: readonly string[] = [], now?: () => number): { root: Root; path: string; outside: string } => {
+export const makeRoot = (
+  files: Readonly<Record<string, string | Uint8Array>> = {},
+  privateDirectories: readonly string[] = [],
+  now?: () => number,
+): { root: Root; path: string; outside: string } => {
   const base = makeFolder();
   const [path, outside, home] = [join(base, 'workspace'), join(base, 'outside'), join(base, 'home')];
   fill(base, { 'workspace/': '', 'outside/': '', 'home/': '' });
   fill(path, files);
-  const root = openRoot({ workspaceId: '0198b6d0-0000-7000-8000-000000000001', path, privateDirectories, home, ...(now && { now }) });
+  const root = openRoot({
+    workspaceId: '0198b6d0-0000-7000-8000-000000000001',
+    path,
+    privateDirectories,
+    home,
+    ...(now && { now }),
+  });
   atEnd(() => {
     root.close();
   });

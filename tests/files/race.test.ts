@@ -10,10 +10,14 @@ import { atEnd, fill, makeRoot } from './parts.ts';
 const makeRace = async (what: 'folder' | 'leaf') => {
   const made = makeRoot({ 'd/f': 'inside' });
   const { path, outside } = made;
-  fill(outside, { 'f': 'outside' });
+  fill(outside, { f: 'outside' });
   const name = join(path, what === 'folder' ? 'd' : 'd/f');
   symlinkSync(what === 'folder' ? outside : join(outside, 'f'), `${name}.link`);
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'swapper.ts'), name, `${name}.real`, `${name}.link`, '10000'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, 'swapper.ts'), name, `${name}.real`, `${name}.link`, '10000'],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   atEnd(() => {
     expect(child.exitCode, 'the swapper must have swapped to the end').toBeNull();
     child.kill('SIGKILL');
@@ -44,17 +48,20 @@ const attempt = (read: () => string): string | null => {
 };
 
 describe('T53 swap race', () => {
-  test.each(['folder', 'leaf'] as const)('the weak twin, which checks the real path and then opens, is led outside by a swapped %s', async (what) => {
-    const { path } = await makeRace(what);
-    const naive = (): string => {
-      const file = join(path, 'd/f');
-      if (!realpathSync(file).startsWith(`${path}/`)) throw new Refusal('symlink_refused');
-      return readFileSync(file, 'utf8');
-    };
-    const { inside, escapes } = run(400_000, naive, true);
-    expect(inside).toBeGreaterThan(0);
-    expect(escapes).toBeGreaterThan(0);
-  });
+  test.each(['folder', 'leaf'] as const)(
+    'the weak twin, which checks the real path and then opens, is led outside by a swapped %s',
+    async (what) => {
+      const { path } = await makeRace(what);
+      const naive = (): string => {
+        const file = join(path, 'd/f');
+        if (!realpathSync(file).startsWith(`${path}/`)) throw new Refusal('symlink_refused');
+        return readFileSync(file, 'utf8');
+      };
+      const { inside, escapes } = run(400_000, naive, true);
+      expect(inside).toBeGreaterThan(0);
+      expect(escapes).toBeGreaterThan(0);
+    },
+  );
 
   test.each(['folder', 'leaf'] as const)('6,000 guarded reads are never led outside by a swapped %s', async (what) => {
     const { root } = await makeRace(what);
@@ -68,7 +75,12 @@ describe('T53 swap race', () => {
     writeFileSync(join(outside, 'secret-of-outside'), '');
     let listed = 0;
     for (let done = 0; done < 2000; done += 1) {
-      const names = attempt(() => root.list('d').entries.map(({ name }) => name).join());
+      const names = attempt(() =>
+        root
+          .list('d')
+          .entries.map(({ name }) => name)
+          .join(),
+      );
       const size = attempt(() => String(root.stat('d/f').bytes));
       if (names !== null) listed += 1;
       expect([null, 'f']).toContain(names);
@@ -81,7 +93,8 @@ describe('T53 swap race', () => {
     const { root, outside } = await makeRace('folder');
     let written = 0;
     for (let done = 0; done < 400; done += 1) {
-      if (attempt(() => root.write('d/f', Buffer.from('inside'), root.stat('d/f').revision).sha256) !== null) written += 1;
+      if (attempt(() => root.write('d/f', Buffer.from('inside'), root.stat('d/f').revision).sha256) !== null)
+        written += 1;
     }
     expect(readdirSync(outside)).toEqual(['f']);
     expect(readFileSync(join(outside, 'f'), 'utf8')).toBe('outside');

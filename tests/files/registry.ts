@@ -9,7 +9,8 @@ import { makeLock } from './lock.ts';
 /** `state` names the state directory below `base`; leases are shared by all states of a user. */
 export const openRegistry = (base: string, state = 'state') => {
   const directory = join(base, state, 'private');
-  for (const folder of [directory, join(directory, 'blobs'), join(base, 'leases')]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [directory, join(directory, 'blobs'), join(base, 'leases')])
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
   const ledger = openLedger({ directory, blobs: join(directory, 'blobs') });
   const seen = { invalidated: 0 };
   const workspaces = createWorkspaces({

@@ -5,8 +5,40 @@ import { openRoot } from '../../bridge/files/root.ts';
 import { isSecretPath } from '../../bridge/files/secrets.ts';
 import { atEnd, codeOf, fill, makeFolder, makeRoot, textOf } from './parts.ts';
 
-const secret = ['.env', '.env.local', '.ENV', '.git/config', '.GIT/config', 'sub/.git/HEAD', '.g\u200cit/config', 'server.pem', 'SERVER.PEM', 'a/id_rsa', 'id_ed25519.pub', '.npmrc', '.netrc', '.pypirc', '.aws/config', '.ssh/known_hosts', '.codex/auth.json', '.gemini/oauth_creds.json', '.claude/.credentials.json', '.\uff45nv'.normalize('NFKC'), 'ſerver.key'];
-const open = ['README.md', 'src/env.ts', '.gitignore', '.github/workflows/ci.yml', 'id_map.ts', 'src/ids.ts', 'environment.env.ts', 'keys.ts', 'package.json'];
+const secret = [
+  '.env',
+  '.env.local',
+  '.ENV',
+  '.git/config',
+  '.GIT/config',
+  'sub/.git/HEAD',
+  '.g\u200cit/config',
+  'server.pem',
+  'SERVER.PEM',
+  'a/id_rsa',
+  'id_ed25519.pub',
+  '.npmrc',
+  '.netrc',
+  '.pypirc',
+  '.aws/config',
+  '.ssh/known_hosts',
+  '.codex/auth.json',
+  '.gemini/oauth_creds.json',
+  '.claude/.credentials.json',
+  '.\uff45nv'.normalize('NFKC'),
+  'ſerver.key',
+];
+const open = [
+  'README.md',
+  'src/env.ts',
+  '.gitignore',
+  '.github/workflows/ci.yml',
+  'id_map.ts',
+  'src/ids.ts',
+  'environment.env.ts',
+  'keys.ts',
+  'package.json',
+];
 
 describe('F-04 secret policy', () => {
   test.each(secret)('%s is secret', (path) => {
@@ -17,8 +49,12 @@ describe('F-04 secret policy', () => {
   });
 
   test('is listed with a lock; its content is denied to reads, agent reads and writes', () => {
-    const { root } = makeRoot({ '.env': 'TOKEN=1', '.git/config': 'url = https://user:pass@host', 'plain': 'x' });
-    expect(root.list('').entries.map(({ name, secret: lock }) => [name, lock])).toEqual([['.git', true], ['.env', true], ['plain', false]]);
+    const { root } = makeRoot({ '.env': 'TOKEN=1', '.git/config': 'url = https://user:pass@host', plain: 'x' });
+    expect(root.list('').entries.map(({ name, secret: lock }) => [name, lock])).toEqual([
+      ['.git', true],
+      ['.env', true],
+      ['plain', false],
+    ]);
     for (const path of ['.env', '.git/config']) {
       expect(root.isSecret(path)).toBe(true);
       expect(root.stat(path).secret).toBe(true);
@@ -45,9 +81,14 @@ describe('F-04 secret policy', () => {
   });
 
   test('T60 a hard link to a secret file is that file: in the workspace, in .git, at home', () => {
-    const { root, path } = makeRoot({ 'deep/er/.env': 'TOKEN=1', '.git/config': 'c', 'plain': 'p' });
+    const { root, path } = makeRoot({ 'deep/er/.env': 'TOKEN=1', '.git/config': 'c', plain: 'p' });
     fill(join(path, '..'), { 'home/.ssh/id_rsa': 'k', 'home/.netrc': 'n' });
-    const links = { 'notes.txt': 'deep/er/.env', 'c.txt': '.git/config', 'k.txt': '../home/.ssh/id_rsa', 'n.txt': '../home/.netrc' };
+    const links = {
+      'notes.txt': 'deep/er/.env',
+      'c.txt': '.git/config',
+      'k.txt': '../home/.ssh/id_rsa',
+      'n.txt': '../home/.netrc',
+    };
     for (const [name, target] of Object.entries(links)) linkSync(join(path, target), join(path, name));
     linkSync(join(path, 'plain'), join(path, 'plain.copy'));
     for (const name of Object.keys(links)) {
@@ -64,8 +105,12 @@ describe('F-04 secret policy', () => {
     const root = openRoot({ workspaceId: 'w', path, privateDirectories: [join(path, 'state/private')] });
     atEnd(() => root.close());
     linkSync(join(path, 'state/private/key.txt'), join(path, 'linked.txt'));
-    expect(root.list('state').entries.map(({ name, secret: lock }) => [name, lock])).toEqual([['practice', false], ['private', true]]);
-    for (const reveal of [false, true]) expect(codeOf(() => root.read('state/private/key.txt', { reveal }))).toBe('path_denied');
+    expect(root.list('state').entries.map(({ name, secret: lock }) => [name, lock])).toEqual([
+      ['practice', false],
+      ['private', true],
+    ]);
+    for (const reveal of [false, true])
+      expect(codeOf(() => root.read('state/private/key.txt', { reveal }))).toBe('path_denied');
     expect(codeOf(() => root.list('state/private'))).toBe('path_denied');
     expect(codeOf(() => root.stat('state/private/key.txt'))).toBe('path_denied');
     expect(codeOf(() => root.write('state/private/new', Buffer.from('x'), null))).toBe('path_denied');

@@ -18,7 +18,9 @@ describe('T54 grammar', () => {
     'a NUL': 'a\0b',
     'a backslash': '..\\x',
     'a name over 255 bytes': 'é'.repeat(128),
-    'a depth over 64': Array(limits.pathDepth + 1).fill('a').join('/'),
+    'a depth over 64': Array(limits.pathDepth + 1)
+      .fill('a')
+      .join('/'),
     'a path over 4096 bytes': Array(20).fill('a'.repeat(250)).join('/'),
     'a lone surrogate': 'a\ud800',
   };
@@ -54,7 +56,7 @@ describe('case 43 links', () => {
 
   test('a linked folder is refused on the way, at any depth', () => {
     const { root, path, outside } = makeRoot({ 'x/y/': '' });
-    fill(outside, { 'f': 'outside' });
+    fill(outside, { f: 'outside' });
     symlinkSync('/', join(path, 'd'));
     symlinkSync(outside, join(path, 'x/y/z'));
     expect(codeOf(() => root.read('d/etc/passwd'))).toBe('symlink_refused');
@@ -66,7 +68,7 @@ describe('case 43 links', () => {
   });
 
   test('says what else is in the way', () => {
-    const { root } = makeRoot({ 'file': 'x', 'folder/': '' });
+    const { root } = makeRoot({ file: 'x', 'folder/': '' });
     expect(codeOf(() => root.read('file/below'))).toBe('not_a_directory');
     expect(codeOf(() => root.list('file'))).toBe('not_a_directory');
     expect(codeOf(() => root.read('folder'))).toBe('not_a_file');
@@ -100,7 +102,7 @@ describe('T55 special files', () => {
 describe('T57 mounts', () => {
   test('a bind mount, which has the device of its source, is refused', ({ skip }) => {
     const { path, outside } = makeRoot({ 'mount/': '', 'plain/f': 'plain' });
-    fill(outside, { 'f': 'outside' });
+    fill(outside, { f: 'outside' });
     const script = `
       import { openRoot } from ${JSON.stringify(join(import.meta.dirname, '../../bridge/files/root.ts'))};
       const root = openRoot({ workspaceId: 'w', path: ${JSON.stringify(path)}, privateDirectories: [] });
@@ -108,18 +110,30 @@ describe('T57 mounts', () => {
       console.log([code(() => root.read('plain/f')), code(() => root.read('mount/f')), code(() => root.list('mount')), code(() => root.write('mount/g', Buffer.from('x'), null))].join());`;
     const file = join(path, 'probe.ts');
     writeFileSync(file, script);
-    const inside = spawnSync('unshare', ['-Urm', 'sh', '-c', `mount --bind '${outside}' '${path}/mount' && exec '${process.execPath}' '${file}'`], { encoding: 'utf8' });
-    if (inside.error !== undefined || /unshare|mount:/.test(inside.stderr)) skip('skipped, because this machine lets no test make a mount');
+    const inside = spawnSync(
+      'unshare',
+      ['-Urm', 'sh', '-c', `mount --bind '${outside}' '${path}/mount' && exec '${process.execPath}' '${file}'`],
+      { encoding: 'utf8' },
+    );
+    if (inside.error !== undefined || /unshare|mount:/.test(inside.stderr))
+      skip('skipped, because this machine lets no test make a mount');
     expect(inside.stdout.trim()).toBe('done,symlink_refused,symlink_refused,symlink_refused');
   });
 });
 
 describe('W-01 the root', () => {
   test('replaced by another directory it is changed, in every verb', () => {
-    const { root, path, outside } = makeRoot({ 'f': 'mine' });
+    const { root, path, outside } = makeRoot({ f: 'mine' });
     renameSync(path, `${path}.old`);
     mkdirSync(path);
-    for (const act of [() => root.check(), () => root.read('f'), () => root.list(''), () => root.stat('f'), () => root.gitHead(), () => root.write('f', Buffer.from('x'), null)]) {
+    for (const act of [
+      () => root.check(),
+      () => root.read('f'),
+      () => root.list(''),
+      () => root.stat('f'),
+      () => root.gitHead(),
+      () => root.write('f', Buffer.from('x'), null),
+    ]) {
       expect(codeOf(act)).toBe('workspace_changed');
     }
     rmSync(path, { recursive: true });
@@ -143,17 +157,26 @@ describe('W-01 the root', () => {
   test('is not opened through a link', () => {
     const { path } = makeRoot();
     symlinkSync(path, `${path}.link`);
-    expect(codeOf(() => openRoot({ workspaceId: 'w', path: `${path}.link`, privateDirectories: [] }))).toBe('not_a_directory');
+    expect(codeOf(() => openRoot({ workspaceId: 'w', path: `${path}.link`, privateDirectories: [] }))).toBe(
+      'not_a_directory',
+    );
   });
 });
 
 describe('T62 descriptors', () => {
   test('10,000 opens, refused and granted, leave none behind', () => {
-    const { root, path } = makeRoot({ 'a/b/c.txt': 'x', '.env': 'S', 'file': 'x' });
+    const { root, path } = makeRoot({ 'a/b/c.txt': 'x', '.env': 'S', file: 'x' });
     symlinkSync('/etc', join(path, 'link'));
     linkSync(join(path, 'file'), join(path, 'file2'));
-    const acts = ['a/b/c.txt', 'a/b/none', 'link/passwd', '.env', 'a', 'file/x', 'link', 'file', '../x'].map((name) => () => codeOf(() => root.read(name)));
-    const rest = [() => root.list('a/b'), () => codeOf(() => root.list('link')), () => root.stat('a/b'), () => codeOf(() => root.write('link/x', Buffer.from('x'), null))];
+    const acts = ['a/b/c.txt', 'a/b/none', 'link/passwd', '.env', 'a', 'file/x', 'link', 'file', '../x'].map(
+      (name) => () => codeOf(() => root.read(name)),
+    );
+    const rest = [
+      () => root.list('a/b'),
+      () => codeOf(() => root.list('link')),
+      () => root.stat('a/b'),
+      () => codeOf(() => root.write('link/x', Buffer.from('x'), null)),
+    ];
     const all = [...acts, ...rest];
     all.forEach((act) => act());
     const before = openDescriptors();
@@ -179,6 +202,7 @@ describe('agent paths', () => {
     expect(root.relative(`${path}/src/a.ts`)).toBe('src/a.ts');
     expect(root.relative('./src//a.ts')).toBe('src/a.ts');
     expect(root.relative(path)).toBe('');
-    for (const outside of ['/etc/passwd', `${path}x/a`, '../a', `${path}/../a`, 'a\\b', 'a\0']) expect(root.relative(outside)).toBeNull();
+    for (const outside of ['/etc/passwd', `${path}x/a`, '../a', `${path}/../a`, 'a\\b', 'a\0'])
+      expect(root.relative(outside)).toBeNull();
   });
 });

@@ -9,7 +9,12 @@ import { openRegistry } from './registry.ts';
 
 const make = (files: Readonly<Record<string, string>> = {}) => {
   const base = makeFolder();
-  fill(base, { 'template/sum.js': 'export const sum = 1;\n', 'template/test/sum.test.js': 'test\n', 'ws/': '', ...files });
+  fill(base, {
+    'template/sum.js': 'export const sum = 1;\n',
+    'template/test/sum.test.js': 'test\n',
+    'ws/': '',
+    ...files,
+  });
   const registry = openRegistry(base);
   atEnd(() => {
     registry.workspaces.closeAll();
@@ -20,7 +25,9 @@ const make = (files: Readonly<Record<string, string>> = {}) => {
 
 /** Opens the workspace in another process. Resolves with its first line. */
 const openElsewhere = async (base: string, path: string) => {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'holder.ts'), base, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'holder.ts'), base, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   atEnd(() => child.kill('SIGKILL'));
   const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string];
   return { child, line: line.trim() };
@@ -42,9 +49,18 @@ describe('W-01 one workspace by its real path', () => {
   });
 
   test('what cannot be one is refused', async () => {
-    const { base, workspaces } = make({ 'file': 'x' });
-    const codes = { 'relative/path': 'invalid_path', [join(base, 'nothing')]: 'not_found', [join(base, 'file')]: 'not_a_directory', [join(base, 'state/private')]: 'path_denied', [join(base, 'state/private/blobs')]: 'path_denied', '/proc/self': 'path_denied', 'a\0b': 'invalid_path' };
-    for (const [path, code] of Object.entries(codes)) await expect(workspaces.open({ path })).rejects.toMatchObject({ code });
+    const { base, workspaces } = make({ file: 'x' });
+    const codes = {
+      'relative/path': 'invalid_path',
+      [join(base, 'nothing')]: 'not_found',
+      [join(base, 'file')]: 'not_a_directory',
+      [join(base, 'state/private')]: 'path_denied',
+      [join(base, 'state/private/blobs')]: 'path_denied',
+      '/proc/self': 'path_denied',
+      'a\0b': 'invalid_path',
+    };
+    for (const [path, code] of Object.entries(codes))
+      await expect(workspaces.open({ path })).rejects.toMatchObject({ code });
     expect(workspaces.list()).toEqual([]);
   });
 
@@ -76,7 +92,12 @@ describe('W-01 one workspace by its real path', () => {
     const { base, path, workspaces, ledger } = make({ 'other/': '' });
     const first = await workspaces.open({ path });
     const second = await workspaces.open({ path: join(base, 'other') });
-    expect(ledger.read.workspaces().map((row) => row.path).sort()).toEqual([join(base, 'other'), path]);
+    expect(
+      ledger.read
+        .workspaces()
+        .map((row) => row.path)
+        .sort(),
+    ).toEqual([join(base, 'other'), path]);
     await workspaces.forget(first.workspaceId);
     expect(workspaces.list().map((each) => each.workspaceId)).toEqual([second.workspaceId]);
     expect(codeOf(() => workspaces.root(first.workspaceId))).toBe('workspace_unknown');
@@ -130,7 +151,12 @@ describe('W-06 practice', () => {
     writeFileSync(join(practice, 'extra'), '');
     expect((await workspaces.open({ practice: true })).workspaceId).toBe(workspaceId);
     expect(readFileSync(join(practice, 'sum.js'), 'utf8')).toBe('changed');
-    expect(await workspaces.reset(workspaceId)).toMatchObject({ workspaceId, practice: true, open: true, problem: null });
+    expect(await workspaces.reset(workspaceId)).toMatchObject({
+      workspaceId,
+      practice: true,
+      open: true,
+      problem: null,
+    });
     expect(readdirSync(practice, { recursive: true }).sort()).toEqual(['sum.js', 'test', 'test/sum.test.js']);
     expect(workspaces.root(workspaceId).readText('sum.js', 100)?.text).toBe('export const sum = 1;\n');
     expect(readdirSync(join(base, 'state')).sort()).toEqual(['beside', 'practice', 'private']);
@@ -156,11 +182,19 @@ describe('W-06 practice', () => {
 
 describe('W-07 picking a folder', () => {
   test('shows folders only, links to folders included, and where repositories are', () => {
-    const { base, workspaces } = make({ 'b/': '', 'A/.git/': '', 'file': '' });
+    const { base, workspaces } = make({ 'b/': '', 'A/.git/': '', file: '' });
     symlinkSync(join(base, 'b'), join(base, 'c'));
     symlinkSync('nothing', join(base, 'dangling'));
     const { entries, parent, path, truncated } = workspaces.browse(base);
-    expect(entries.map(({ name, repository }) => [name, repository])).toEqual([['A', true], ['b', false], ['c', false], ['leases', false], ['state', false], ['template', false], ['ws', false]]);
+    expect(entries.map(({ name, repository }) => [name, repository])).toEqual([
+      ['A', true],
+      ['b', false],
+      ['c', false],
+      ['leases', false],
+      ['state', false],
+      ['template', false],
+      ['ws', false],
+    ]);
     expect([path, truncated, join(parent ?? '', path.slice((parent ?? '').length))]).toEqual([base, false, base]);
     expect(codeOf(() => workspaces.browse(join(base, 'state/private')))).toBe('path_denied');
     expect(codeOf(() => workspaces.browse('not/absolute'))).toBe('invalid_path');
@@ -169,9 +203,14 @@ describe('W-07 picking a folder', () => {
 
   test('makes a new folder and opens it; a name that is a path, or taken, is refused', async () => {
     const { base, workspaces } = make();
-    expect(await workspaces.create(base, 'Neu & schön')).toMatchObject({ name: 'Neu & schön', path: join(base, 'Neu & schön'), open: true });
+    expect(await workspaces.create(base, 'Neu & schön')).toMatchObject({
+      name: 'Neu & schön',
+      path: join(base, 'Neu & schön'),
+      open: true,
+    });
     await expect(workspaces.create(base, 'Neu & schön')).rejects.toMatchObject({ code: 'already_exists' });
-    for (const name of ['../x', 'a/b', '..', 'a\0']) await expect(workspaces.create(base, name)).rejects.toMatchObject({ code: 'invalid_path' });
+    for (const name of ['../x', 'a/b', '..', 'a\0'])
+      await expect(workspaces.create(base, name)).rejects.toMatchObject({ code: 'invalid_path' });
     await expect(workspaces.create(join(base, 'state/private'), 'x')).rejects.toMatchObject({ code: 'path_denied' });
   });
 });

@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, linkSync, lstatSync, readFileSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  linkSync,
+  lstatSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -8,7 +17,7 @@ import { codeOf, fill, makeRoot } from './parts.ts';
 
 describe('F-05 writing', () => {
   test('case 49 writes exactly the bytes it was given: mark, CRLF, no last break, invalid UTF-8', () => {
-    const { root, path } = makeRoot({ 'f': 'old' });
+    const { root, path } = makeRoot({ f: 'old' });
     const bytes = Buffer.concat([Buffer.from('\ufeffárvíztűrő\r\nend'), Buffer.from([0xff, 0x00])]);
     const { revision, sha256 } = root.write('f', bytes, root.stat('f').revision);
     expect(readFileSync(join(path, 'f')).equals(bytes)).toBe(true);
@@ -18,7 +27,7 @@ describe('F-05 writing', () => {
 
   test('case 49 a read and a write back lose no mark', () => {
     const original = '\ufeffárvíztűrő\r\n';
-    const { root, path } = makeRoot({ 'f': original });
+    const { root, path } = makeRoot({ f: original });
     const { text, revision, bom } = root.readText('f', 100) ?? { text: '', revision: '', bom: false };
     expect(bom).toBe(true);
     root.write('f', Buffer.from(text.replace('\r\n', '!\r\n')), revision);
@@ -26,7 +35,7 @@ describe('F-05 writing', () => {
   });
 
   test('refuses when the file is not as it was shown', () => {
-    const { root, path } = makeRoot({ 'f': 'one' });
+    const { root, path } = makeRoot({ f: 'one' });
     const seen = root.stat('f').revision;
     writeFileSync(join(path, 'f'), 'two');
     expect(codeOf(() => root.write('f', Buffer.from('mine'), seen))).toBe('file_changed');
@@ -45,7 +54,7 @@ describe('F-05 writing', () => {
   });
 
   test('keeps mode bits of what it replaces, without set-id, and gives a new file the usual ones', () => {
-    const { root, path } = makeRoot({ 'run.sh': '#!/bin/sh\n', 'private': 'x' });
+    const { root, path } = makeRoot({ 'run.sh': '#!/bin/sh\n', private: 'x' });
     chmodSync(join(path, 'run.sh'), 0o4755);
     chmodSync(join(path, 'private'), 0o600);
     for (const name of ['run.sh', 'private']) root.write(name, Buffer.from('y'), root.stat(name).revision);
@@ -56,17 +65,18 @@ describe('F-05 writing', () => {
 
   test('a link is refused as the last component, a dangling one too, and nothing is made behind it', () => {
     const { root, path, outside } = makeRoot();
-    fill(outside, { 'f': 'outside' });
+    fill(outside, { f: 'outside' });
     symlinkSync(join(outside, 'f'), join(path, 'link'));
     symlinkSync(join(outside, 'new'), join(path, 'dangling'));
-    for (const name of ['link', 'dangling']) expect(codeOf(() => root.write(name, Buffer.from('x'), null))).toBe('symlink_refused');
+    for (const name of ['link', 'dangling'])
+      expect(codeOf(() => root.write(name, Buffer.from('x'), null))).toBe('symlink_refused');
     expect(readdirSync(outside)).toEqual(['f']);
     expect(readFileSync(join(outside, 'f'), 'utf8')).toBe('outside');
   });
 
   test('T58 writing to a hard link replaces this name only', () => {
     const { root, path, outside } = makeRoot();
-    fill(outside, { 'f': 'outside' });
+    fill(outside, { f: 'outside' });
     linkSync(join(outside, 'f'), join(path, 'f'));
     root.write('f', Buffer.from('mine'), root.stat('f').revision);
     expect(readFileSync(join(outside, 'f'), 'utf8')).toBe('outside');

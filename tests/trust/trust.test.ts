@@ -50,15 +50,38 @@ const make = (files: Readonly<Record<string, string>>) => {
   // Signing is the approvals room's and tested there; here only what is handed to it counts.
   const sign = (_: unknown, what: SealInput): ReceiptRow => {
     signed.push(what);
-    return { seq: signed.length, receiptId: randomUUID(), kind: what.kind, conversationId: null, approvalId: null, at: 1, payload: new Uint8Array(), signature: new Uint8Array(), keyId: 'k', actionSha256: null, value: null, outcome: null, by: null, sentence: what.sentence };
+    return {
+      seq: signed.length,
+      receiptId: randomUUID(),
+      kind: what.kind,
+      conversationId: null,
+      approvalId: null,
+      at: 1,
+      payload: new Uint8Array(),
+      signature: new Uint8Array(),
+      keyId: 'k',
+      actionSha256: null,
+      value: null,
+      outcome: null,
+      by: null,
+      sentence: what.sentence,
+    };
   };
-  const trust = createTrust({ ledger, seal: { sign }, root: () => root, patterns: () => patterns, safeUntrusted: (agentId) => agentId === 'gemini', now: () => 42 });
+  const trust = createTrust({
+    ledger,
+    seal: { sign },
+    root: () => root,
+    patterns: () => patterns,
+    safeUntrusted: (agentId) => agentId === 'gemini',
+    now: () => 42,
+  });
   const state1 = (): TrustState => {
     const found = trust.state(workspaceId);
     expect(trustState.safeParse(found).success).toBe(true);
     return found;
   };
-  const accept = (fingerprint: string): Promise<TrustState> => trust.accept(actor, { workspaceId, fingerprint }, () => undefined);
+  const accept = (fingerprint: string): Promise<TrustState> =>
+    trust.accept(actor, { workspaceId, fingerprint }, () => undefined);
   return { path, put, trust, state: state1, accept, signed, ledger };
 };
 
@@ -70,7 +93,15 @@ describe('G-23 which files run code', () => {
   });
 
   test('lists each file with its digest, size, agents and what it starts', () => {
-    const { state } = make({ '.mcp.json': '{"a":1}', '.claude/settings.json': 's', '.claude/settings.local.json': 'l', '.claude/other.json': '', '.opencode/plugin/deep/p.ts': 'p', 'packages/a/b/opencode.json': 'o', 'packages/a/b/other.json': '' });
+    const { state } = make({
+      '.mcp.json': '{"a":1}',
+      '.claude/settings.json': 's',
+      '.claude/settings.local.json': 'l',
+      '.claude/other.json': '',
+      '.opencode/plugin/deep/p.ts': 'p',
+      'packages/a/b/opencode.json': 'o',
+      'packages/a/b/other.json': '',
+    });
     const found = state();
     expect(found.state).toBe('unanswered');
     expect(found.files.map(({ path, agents }) => [path, agents.join()])).toEqual([
@@ -80,11 +111,21 @@ describe('G-23 which files run code', () => {
       ['.opencode/plugin/deep/p.ts', 'opencode'],
       ['packages/a/b/opencode.json', 'opencode'],
     ]);
-    expect(found.files[2]).toEqual({ path: '.mcp.json', sha256: sha256('{"a":1}'), bytes: 7, agents: ['claude', 'gemini'], what: 'starts MCP servers' });
+    expect(found.files[2]).toEqual({
+      path: '.mcp.json',
+      sha256: sha256('{"a":1}'),
+      bytes: 7,
+      agents: ['claude', 'gemini'],
+      what: 'starts MCP servers',
+    });
   });
 
   test('a name in another case is found, as a disk may open it', () => {
-    expect(make({ '.MCP.json': '{}' }).state().files.map(({ path }) => path)).toEqual(['.MCP.json']);
+    expect(
+      make({ '.MCP.json': '{}' })
+        .state()
+        .files.map(({ path }) => path),
+    ).toEqual(['.MCP.json']);
   });
 
   test('a link as the file or on the way to it is listed, not followed, and its target counts', () => {
@@ -92,7 +133,10 @@ describe('G-23 which files run code', () => {
     symlinkSync('elsewhere.json', join(path, '.mcp.json'));
     symlinkSync('/etc', join(path, '.claude'));
     const first = state();
-    expect(first.files.map((file) => [file.path, file.sha256])).toEqual([['.claude', null], ['.mcp.json', null]]);
+    expect(first.files.map((file) => [file.path, file.sha256])).toEqual([
+      ['.claude', null],
+      ['.mcp.json', null],
+    ]);
     expect(first.files[0]?.what).toContain('symbolic link');
     rmSync(join(path, '.claude'));
     symlinkSync('/usr', join(path, '.claude'));
@@ -108,7 +152,9 @@ describe('G-23 which files run code', () => {
   });
 
   test('more files than are listed is truncated, and stops every agent until answered', async () => {
-    const files = Object.fromEntries(Array.from({ length: limits.trustFiles + 1 }, (_, file) => [`.opencode/p${file}`, '']));
+    const files = Object.fromEntries(
+      Array.from({ length: limits.trustFiles + 1 }, (_, file) => [`.opencode/p${file}`, '']),
+    );
     const { state, trust, accept } = make(files);
     const found = state();
     expect([found.files.length, found.truncated]).toEqual([limits.trustFiles, true]);
@@ -148,9 +194,19 @@ describe('G-23 the answer', () => {
     const { state, trust, signed, ledger } = make({ '.mcp.json': '{"env":{"TOKEN":"s3cret"}}' });
     const { fingerprint } = state();
     const stored: TrustState[] = [];
-    const answer = await trust.accept(actor, { workspaceId, fingerprint, note: 'my own' }, (_, each) => stored.push(each));
+    const answer = await trust.accept(actor, { workspaceId, fingerprint, note: 'my own' }, (_, each) =>
+      stored.push(each),
+    );
     expect(signed).toHaveLength(1);
-    expect(signed[0]).toMatchObject({ kind: 'trust', actor, detail: { fingerprint, note: 'my own', files: [{ path: '.mcp.json', sha256: sha256('{"env":{"TOKEN":"s3cret"}}') }] } });
+    expect(signed[0]).toMatchObject({
+      kind: 'trust',
+      actor,
+      detail: {
+        fingerprint,
+        note: 'my own',
+        files: [{ path: '.mcp.json', sha256: sha256('{"env":{"TOKEN":"s3cret"}}') }],
+      },
+    });
     expect(JSON.stringify(signed)).not.toContain('s3cret');
     expect(ledger.read.trust(workspaceId)).toMatchObject({ fingerprint, receiptId: answer.receiptId });
     expect(stored).toEqual([answer]);
