@@ -35,7 +35,7 @@ const whole = (directory: string, key: Uint8Array): VerifyReport => {
     throw new CliError('There are no receipts here: no bridge has run on this state.', unreadable);
   const ledger = openLedgerReadOnly(directory);
   try {
-    const found = verifyAll(ledger.read, key);
+    const found = verifyAll(ledger.read, key, ledger.read.meta('ledger.bridgeId') ?? undefined);
     return { ...found, exit: verifyExit(found) };
   } finally {
     void ledger.close();
