@@ -30,6 +30,21 @@ export const isoTime = (at: number): string => new Date(at).toISOString();
 
 const startOfDay = (at: number): number => new Date(at).setHours(0, 0, 0, 0);
 
+/** "3 Nov", with the year where it is another; for times ahead. */
+export const formatDay = (at: number): string =>
+  new Date(at).getFullYear() === new Date().getFullYear() ? day.format(at) : dayYear.format(at);
+
+/** "Chromium 156 on Linux" from a user agent string; what is not recognised stays as it came. */
+export const browserName = (userAgent: string): string => {
+  const browser = /(Edg|OPR|Firefox|Chrome|Version)\/(\d+)/.exec(userAgent);
+  const system = /Android|iPhone|iPad|Windows|Mac OS X|CrOS|Linux/.exec(userAgent)?.[0];
+  const names: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera', Chrome: 'Chromium', Version: 'Safari', 'Mac OS X': 'macOS', CrOS: 'ChromeOS' };
+  if (browser === null || system === undefined) return userAgent;
+  // Edge and Opera name Chrome first and themselves last.
+  const own = /(Edg|OPR)\/(\d+)/.exec(userAgent) ?? browser;
+  return `${names[own[1] ?? ''] ?? own[1]} ${own[2]} · ${names[system] ?? system}`;
+};
+
 /** "now", "5 min ago", "14:02", "3 Nov". */
 export const formatWhen = (at: number, now: number): string => {
   const ago = now - at;
