@@ -118,6 +118,15 @@ const openDirectory = (path: string, flags: number, realPath: string): Directory
   }
 };
 
+// Two writers may both find it missing; whose it is does not matter, and a link put there is refused by the open.
+const makeDirectory = (path: string): void => {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error;
+  }
+};
+
 const sameObject = (before: BigIntStats, after: BigIntStats): void => {
   if (objectOf(before) !== objectOf(after)) throw new Refusal('symlink_refused');
 };
@@ -208,7 +217,7 @@ export class Beneath {
     } catch (error) {
       const code = systemCode(error);
       if (code === 'ENOENT' && make) {
-        mkdirSync(parent.at(name));
+        makeDirectory(parent.at(name));
         return open();
       }
       // A link opened with O_NOFOLLOW|O_DIRECTORY answers ENOTDIR: look only to name the reason.

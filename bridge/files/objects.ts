@@ -29,12 +29,12 @@ const identity = (path: string): string | null => {
 const outside = (home: string, privateDirectories: readonly string[]): string[] => [
   ...homeSecrets.files.map((name) => join(home, name)),
   ...homeSecrets.directories.flatMap((name) => children(join(home, name))),
-  ...privateDirectories.flatMap(children),
+  ...privateDirectories.flatMap((directory) => children(directory, true)),
 ];
 
-const children = (directory: string): string[] => {
+const children = (directory: string, deep = false): string[] => {
   try {
-    return readdirSync(directory)
+    return readdirSync(directory, { recursive: deep, encoding: 'utf8' })
       .slice(0, limits.directoryEntries)
       .map((name) => join(directory, name));
   } catch {

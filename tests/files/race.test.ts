@@ -74,7 +74,7 @@ describe('T53 swap race', () => {
     const { root, outside } = await makeRace('folder');
     writeFileSync(join(outside, 'secret-of-outside'), '');
     let listed = 0;
-    for (let done = 0; done < 2000; done += 1) {
+    for (let done = 0; done < 1000; done += 1) {
       const names = attempt(() =>
         root
           .list('d')

@@ -101,10 +101,11 @@ describe('F-04 secret policy', () => {
 
   test('T60 the bridge’s private directory is closed wherever it is, also to reveal', () => {
     const path = makeFolder();
-    fill(path, { 'state/private/key.txt': 'key', 'state/practice/f': 'f' });
+    fill(path, { 'state/private/key.txt': 'key', 'state/private/keys/receipt.txt': 'key', 'state/practice/f': 'f' });
     const root = openRoot({ workspaceId: 'w', path, privateDirectories: [join(path, 'state/private')] });
     atEnd(() => root.close());
     linkSync(join(path, 'state/private/key.txt'), join(path, 'linked.txt'));
+    linkSync(join(path, 'state/private/keys/receipt.txt'), join(path, 'deep.txt'));
     expect(root.list('state').entries.map(({ name, secret: lock }) => [name, lock])).toEqual([
       ['practice', false],
       ['private', true],
@@ -115,7 +116,7 @@ describe('F-04 secret policy', () => {
     expect(codeOf(() => root.stat('state/private/key.txt'))).toBe('path_denied');
     expect(codeOf(() => root.write('state/private/new', Buffer.from('x'), null))).toBe('path_denied');
     expect(root.isSecret('state/private/key.txt')).toBe(true);
-    expect(codeOf(() => root.read('linked.txt'))).toBe('path_denied');
+    for (const name of ['linked.txt', 'deep.txt']) expect(codeOf(() => root.read(name))).toBe('path_denied');
     expect(textOf(root, 'state/practice/f')).toBe('f');
   });
 });
