@@ -54,6 +54,8 @@ export class App {
   /** Ticks twice a minute, for relative times. */
   now = $state(Date.now());
   showArchived = $state(false);
+  /** The last conversation was reopened, or something else was asked for; once for each page load. */
+  reopened = $state(false);
   /** Rises when trust may have changed. */
   trustGeneration = $state(0);
 

@@ -7,11 +7,8 @@ import { visible } from '#lib/text/format.ts';
 import { releaseProxy, wrap, type Remote } from 'comlink';
 import type { App } from './app.svelte.ts';
 import { shortcutNames, type ShortcutId } from './shortcuts.ts';
+import { snippetParts, type SnippetPart } from './snippet.ts';
 
-export interface SnippetPart {
-  readonly text: string;
-  readonly hit: boolean;
-}
 export type FinderItem =
   | { readonly kind: 'action'; readonly group: 'actions'; readonly key: string; readonly id: ShortcutId; readonly title: string }
   | { readonly kind: 'conversation'; readonly group: 'conversations'; readonly key: string; readonly title: string; readonly at: number; readonly href: string }
@@ -35,13 +32,6 @@ interface Hit {
   readonly at: number;
   readonly snippet: string;
 }
-
-/** Marks are U+0001 … U+0002; everything else is inert text. */
-export const snippetParts = (snippet: string): readonly SnippetPart[] =>
-  snippet
-    .split(/(\u0001[^\u0002]*\u0002)/u)
-    .filter((part) => part !== '')
-    .map((part) => (part.startsWith('\u0001') ? { text: visible(part.slice(1, -1)), hit: true } : { text: visible(part), hit: false }));
 
 export class Finder {
   #query = $state('');

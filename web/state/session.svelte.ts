@@ -30,6 +30,15 @@ const readInstallation = (): Installation | null => {
   }
 };
 
+/** Tells the bridge, so that the cookie expires and the session is gone there too; without a bridge only the key goes. */
+const endSession = async (base: string): Promise<void> => {
+  try {
+    await fetch(`${base}logout`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}', cache: 'no-store' });
+  } catch {
+    // The bridge is off: its record of the session ends by time or by "bridge revoke".
+  }
+};
+
 export class Session {
   identity = $state.raw<Identity | null>(null);
   copy = $state.raw<OfflineCopy | null>(null);
@@ -71,6 +80,8 @@ export class Session {
 
   /** Deletes the key of this browser; the copy stays. */
   async signOut(): Promise<void> {
+    const base = this.identity?.session.base;
+    if (base !== undefined) await endSession(base);
     await forgetIdentity();
     this.identity = null;
     this.#hooks.signedOut();
