@@ -111,6 +111,19 @@ describe('rows of a transcript (U-03)', () => {
     expect(rowsOf(view(1, [message(1), tool(2), tool(3), message(4), tool(5)])).map((row) => row.kind)).toEqual(['entry', 'tools', 'entry', 'tools']);
   });
 
+  it('puts a card under the call it is about, by id or by the name the bridge gave both', () => {
+    const card = (seq: number, headline: string): Entry => {
+      const facts = { headline, paths: [], diffs: [], risks: [], uninspectable: false, payloadBytes: 0 };
+      const request = { approvalId: `a${seq}`, kind: 'command' as const, digest: 'd', actionBytes: 0, facts, words: {}, options: [], rule: null, enforcement: 'mediated' as const, containment: 'bubblewrap' as const, expiresAt: 0 };
+      return { kind: 'approval', key: `a${seq}`, seq, at: seq, approvalId: `a${seq}`, request, status: { state: 'pending' }, outcome: null, receipts: [] };
+    };
+    const under = (...entries: Entry[]) => rowsOf(view(1, entries)).flatMap((row) => (row.kind === 'entry' ? [row.under] : []));
+    expect(under({ ...tool(1), approvalIds: ['a2'] } as Entry, card(2, 'Run x'))).toEqual([true]);
+    expect(under({ ...tool(1), title: 'Run x' } as Entry, card(2, 'Run x'))).toEqual([true]);
+    expect(under(tool(1), card(2, 'Run x'))).toEqual([false]);
+    expect(under({ ...tool(1), title: 'Run x' } as Entry, message(2), card(3, 'Run x'))).toEqual([false, false]);
+  });
+
   it('has a place for what is not loaded, whole or in part', () => {
     const rows = rowsOf(1, view(11, [message(15)], { complete: false }));
     expect(rows.map((row) => row.kind)).toEqual(['gap', 'gap', 'entry']);

@@ -8,7 +8,8 @@ import type { BlockSlot, Sending } from '#lib/state/contract.ts';
 export type Row =
   /** A block, or its older part, that is not here yet. */
   | { readonly kind: 'gap'; readonly key: string; readonly seq: number; readonly events: number }
-  | { readonly kind: 'entry'; readonly key: string; readonly seq: number; readonly entry: Exclude<Entry, ToolRow>; readonly first: boolean }
+  /** `under`: a card of the tool call right above it, which already names what it is about. */
+  | { readonly kind: 'entry'; readonly key: string; readonly seq: number; readonly entry: Exclude<Entry, ToolRow>; readonly under: boolean }
   /** Consecutive tool calls. */
   | { readonly kind: 'tools'; readonly key: string; readonly seq: number; readonly tools: readonly ToolRow[] }
   | { readonly kind: 'footer'; readonly key: string; readonly seq: number; readonly block: BlockView }
@@ -26,6 +27,13 @@ export interface RowSource {
 
 const made = new WeakMap<BlockView, readonly Row[]>();
 
+/** The card is about the last of these calls: by its id, or, for an effect the bridge serves itself, by the same name. */
+const isAbout = (entry: Entry, above: Row | undefined): boolean => {
+  const tool = above?.kind === 'tools' ? above.tools.at(-1) : undefined;
+  if (entry.kind !== 'approval' || tool === undefined) return false;
+  return tool.approvalIds.includes(entry.approvalId) || tool.title === entry.request.facts.headline;
+};
+
 /** Row keys are unique over the whole transcript: an entry's own key is so only in its block. */
 const blockRows = (view: BlockView): readonly Row[] => {
   const known = made.get(view);
@@ -36,7 +44,7 @@ const blockRows = (view: BlockView): readonly Row[] => {
   if (!view.complete) rows.push({ kind: 'gap', key: `${prefix}older`, seq: Math.max(view.firstSeq, (first?.seq ?? view.firstSeq) - 1), events: 40 });
   for (const entry of view.entries) {
     const last = rows.at(-1);
-    if (entry.kind !== 'tool') rows.push({ kind: 'entry', key: prefix + entry.key, seq: entry.seq, entry, first: entry === first && view.turnId !== null });
+    if (entry.kind !== 'tool') rows.push({ kind: 'entry', key: prefix + entry.key, seq: entry.seq, entry, under: isAbout(entry, last) });
     else if (last?.kind === 'tools') rows[rows.length - 1] = { ...last, tools: [...last.tools, entry] };
     else rows.push({ kind: 'tools', key: `${prefix}tools/${entry.key}`, seq: entry.seq, tools: [entry] });
   }
