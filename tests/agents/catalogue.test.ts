@@ -131,7 +131,12 @@ describe('the asking mode (G-20, G-21)', () => {
     const on = await pretend({ kimi: { modes: modes('default') } });
     const host = new Recorder();
     const agent = await on.start('kimi', host);
-    await agent.prompt(say('[[mode yolo]][[wait 50]][[mode yolo]][[mode yolo]][[wait 50]]'), noBlob);
+    // The permission holds the agent until it was put back.
+    host.answer = async () => {
+      await host.seen((item) => item.type === 'mode' && item.modeId === 'default');
+      return { outcome: 'cancelled' };
+    };
+    await agent.prompt(say('[[mode yolo]][[permission a]][[mode yolo]][[mode yolo]]'), noBlob);
     expect(host.items.filter((item) => item.type === 'mode' && item.modeId === 'default')).toHaveLength(1);
     expect(agent.identity().enforcement).toBe('unrestricted');
   });

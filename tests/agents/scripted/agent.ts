@@ -9,7 +9,7 @@
  *   garbageLines: 20, hugeLineBytes: 10000000, tinyLines: 1000000, binaryLine: true   before anything else (case 76)
  *   exitAtOnce: 0                     exits with this code before it answers
  *   exitOn: 'session/resume'          exits with code 1 when this method is called (case 23)
- *   closeStdout: true                 closes its output and lives on
+ *   closeStdout: true                 closes its output and lives on (bubblewrap or the supervisor keep the pipe open)
  *   authRequired: true                session/new answers -32000 until `authenticate` was called
  *   capabilities: {...}               agentCapabilities; default: load and resume
  *   authMethods: [...]
