@@ -1,0 +1,167 @@
+/** What every browser test stands on: a bridge of its own, and a watch that fails the test on any fault of the page. */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { test as base, expect, type BrowserContext, type ConsoleMessage, type Page } from '@playwright/test';
+import { Bridge, temporary } from '../bridge/process.ts';
+
+export { expect };
+
+/** What the browser itself says while nobody listens on the bridge's port; nothing of ours can keep it from that. */
+export const refusedConnection =
+  /ERR_CONNECTION_(REFUSED|RESET|CLOSED)|ERR_EMPTY_RESPONSE|WebSocket connection to .* failed/;
+
+/**
+ * Collects console errors, uncaught errors, policy violations and requests to any other origin, of the pages and their
+ * workers. A test that causes one on purpose says so with `allow`, before it happens.
+ */
+export class Watch {
+  readonly faults: string[] = [];
+  readonly #allowed: RegExp[] = [];
+  readonly #origins = new Set<string>();
+
+  allow(fault: RegExp): void {
+    this.#allowed.push(fault);
+  }
+
+  trust(origin: string): void {
+    this.#origins.add(origin);
+  }
+
+  #note(fault: string): void {
+    this.faults.push(fault);
+  }
+
+  /** What is left after what was allowed. */
+  left(): string[] {
+    return this.faults.filter((fault) => !this.#allowed.some((allowed) => allowed.test(fault)));
+  }
+
+  async attach(context: BrowserContext): Promise<void> {
+    context.on('console', (message: ConsoleMessage) => {
+      const isViolation = message.text().startsWith('policy violation');
+      if (message.type() === 'error' || isViolation)
+        this.#note(`console: ${message.text()} (${message.location().url})`);
+    });
+    context.on('weberror', (error) => this.#note(`uncaught: ${error.error().stack ?? error.error().message}`));
+    context.on('request', (request) => {
+      const url = new URL(request.url());
+      const isLocal = ['blob:', 'data:', 'about:'].includes(url.protocol);
+      if (!isLocal && !this.#origins.has(url.origin)) this.#note(`request: ${request.url().slice(0, 200)}`);
+    });
+    context.on('page', (page) =>
+      page.on('websocket', (socket) => {
+        if (!this.#origins.has(new URL(socket.url()).origin.replace('ws', 'http')))
+          this.#note(`socket: ${socket.url()}`);
+      }),
+    );
+    await context.addInitScript(() => {
+      document.addEventListener('securitypolicyviolation', (event) =>
+        console.error(`policy violation: ${event.effectiveDirective} ${event.blockedURI} ${event.sample}`),
+      );
+    });
+  }
+}
+
+interface Parts {
+  bridge: Bridge;
+  watch: Watch;
+  /** Opens the launch URL in a new page of the context and waits until the page is live. */
+  open: () => Promise<Page>;
+}
+interface Options {
+  bridgeArgs: readonly string[];
+  bridgeEnv: Record<string, string>;
+}
+
+export const test = base.extend<Parts & Options>({
+  bridgeArgs: [['--practice'], { option: true }],
+  bridgeEnv: [{}, { option: true }],
+  bridge: async ({ bridgeArgs, bridgeEnv }, use) => {
+    const state = temporary('e2e');
+    const bridge = await new Bridge(state.path, bridgeArgs, bridgeEnv).start();
+    await use(bridge);
+    await bridge.stop();
+    state.remove();
+  },
+  watch: async ({ bridge }, use) => {
+    const watch = new Watch();
+    watch.trust(bridge.ready.origin);
+    await use(watch);
+    expect(watch.left(), 'faults of the page').toEqual([]);
+  },
+  context: async ({ context, watch }, use) => {
+    await watch.attach(context);
+    await use(context);
+  },
+  open: async ({ context, bridge }, use) => {
+    await use(async () => {
+      const page = await context.newPage();
+      await page.goto(bridge.ready.launchUrl);
+      await expect(page.getByRole('heading', { name: 'Your agents ask, you countersign.' })).toBeVisible();
+      return page;
+    });
+  },
+});
+
+export const practiceFolder = (bridge: Bridge): string => join(bridge.state, 'practice', 'workspace');
+
+/** First click: the practice conversation, with its first prompt written but not sent. Answers its id. */
+export const practise = async (page: Page): Promise<string> => {
+  await page.getByRole('button', { name: 'Try it with the practice agent' }).click();
+  await expect(page).toHaveURL(/\/c\/[^/]+$/);
+  await expect(composer(page)).toBeEnabled();
+  return new URL(page.url()).pathname.slice(3);
+};
+
+export const composer = (page: Page) => page.getByRole('textbox', { name: 'Message', exact: true });
+export const cards = (page: Page) => page.locator('article.card');
+export const waiting = (page: Page) => page.locator('article.card[data-state="pending"]');
+export const said = (page: Page) => page.locator('article[aria-label="You"]');
+export const log = (page: Page) => page.getByRole('log', { name: 'Conversation' });
+
+export const send = async (page: Page, text: string): Promise<void> => {
+  await composer(page).fill(text);
+  await composer(page).press('Enter');
+  await expect(composer(page)).toHaveValue('');
+};
+
+/**
+ * Allows the card that waits, as a person with a mouse does, and answers the digest that stood on it. A card that moved
+ * under the pointer rightly ignores the press (R-13), so a person presses once more.
+ */
+export const allow = async (page: Page): Promise<string> => {
+  const card = waiting(page).first();
+  await expect(card).toBeVisible({ timeout: 20_000 });
+  const digest = (await card.getAttribute('data-digest')) ?? '';
+  const same = page.locator(`article.card[data-digest="${digest}"]`);
+  const button = same.getByRole('button', { name: 'Allow', exact: true });
+  await expect(async () => {
+    if ((await same.getAttribute('data-state')) === 'pending') await button.click({ timeout: 5000 });
+    await expect(same).toHaveAttribute('data-state', 'allowed', { timeout: 2000 });
+  }).toPass({ timeout: 20_000 });
+  return digest;
+};
+
+interface Exported {
+  readonly kind: string;
+  readonly subject: string;
+  readonly shown: string | undefined;
+  readonly value: string | undefined;
+}
+/** Receipts as `bridge conversations receipts` wrote them. */
+export const exported = (folder: string): Exported[] =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.dsse.json'))
+    .map((name) => {
+      const envelope = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { payload: string };
+      const statement = JSON.parse(Buffer.from(envelope.payload, 'base64').toString()) as {
+        subject: { digest: { sha256: string } }[];
+        predicate: { receipt: { kind: string }; decision: { shown: { sha256: string }; value: string } | null };
+      };
+      return {
+        kind: statement.predicate.receipt.kind,
+        subject: statement.subject[0]?.digest.sha256 ?? '',
+        shown: statement.predicate.decision?.shown.sha256,
+        value: statement.predicate.decision?.value,
+      };
+    });
