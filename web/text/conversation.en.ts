@@ -233,7 +233,7 @@ export const words = {
   },
   composer: {
     label: 'Message',
-    placeholder: (agent: string) => `Ask ${agent}, or / for commands, @ for files`,
+    placeholder: 'Ask, or / for commands, @ for files',
     placeholderQueue: 'Next message, sent when this turn ends',
     send: 'Send',
     queue: 'Queue',
