@@ -7,9 +7,10 @@ import ts from 'typescript-eslint';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const listed = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
-const escape = (name) => name.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+// esquery ends a pattern at any slash, so slashes are written as \u002F.
+const escape = (name) => name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('/', '\\u002F');
 /** Relative, our own aliases, Kit's, Node's, or listed. */
-const unlisted = `^(?!\\.|#|\\$app/|node:|virtual:|(${listed.map(escape).join('|')})(/|$))`;
+const unlisted = `^(?!\\.|#|\\$app\\u002F|node:|virtual:|(${listed.map(escape).join('|')})(\\u002F|$))`;
 
 const sinks = ['innerHTML', 'outerHTML', 'srcdoc'].map((name) => ({
   selector: `AssignmentExpression > MemberExpression.left[property.name='${name}']`,
