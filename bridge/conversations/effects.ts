@@ -150,13 +150,24 @@ export class Effects {
     }
     for (;;) {
       const call = intake.open(request.call);
-      const described = this.#host.rooms.describe.permission(call.state, this.#about(this.#root()), request.announced);
-      this.#waiting.set(toolCallId, exactPart(described));
+      const described = this.#describe(call.state, request.announced);
+      const shown = exactPart(described);
+      this.#waiting.set(toolCallId, shown);
       const verdict = await this.#ask(described, toolCallId, request.options, request.signal);
       this.#waiting.delete(toolCallId);
       if (verdict.value === 'withdrawn' && verdict.reason === 'changed') continue;
-      return this.#answer(request, verdict, described, call.grants);
+      // The agent may have changed the call after the answer was given and before it is told: then it was not for this.
+      await intake.enqueue(() => undefined);
+      const isStale = verdict.value === 'allow' && exactPart(this.#describe(call.state, request.announced)) !== shown;
+      if (!isStale) return this.#answer(request, verdict, described, call.grants);
+      const at = this.#host.rooms.now();
+      const sentence = 'The action changed before the agent was told; it was asked for again.';
+      await this.#host.outcomes.record(verdict.approvalId, 'cancelled', { startedAt: at, endedAt: at, sentence });
     }
+  }
+
+  #describe(call: ToolCallState, announced: boolean): Described {
+    return this.#host.rooms.describe.permission(call, this.#about(this.#root()), announced);
   }
 
   #answer(
@@ -179,8 +190,7 @@ export class Effects {
   changed(call: ToolCallState): void {
     const waiting = this.#waiting.get(call.toolCallId);
     if (waiting === undefined) return;
-    const described = this.#host.rooms.describe.permission(call, this.#about(this.#root()));
-    if (exactPart(described) === waiting) return;
+    if (exactPart(this.#describe(call, true)) === waiting) return;
     this.#waiting.delete(call.toolCallId);
     void this.#host.rooms.desk.withdraw(
       { conversationId: this.#host.conversationId, toolCallId: call.toolCallId },
