@@ -47,10 +47,11 @@ const list = (ledger: Stored, json: boolean): void => {
 
 const write = async (ledger: Stored, row: ConversationRow, format: string | undefined): Promise<void> => {
   if (format !== 'json' && format !== 'md' && format !== 'html') throw usage('--format takes json, md or html.');
-  const text = await renderConversation(ledger, summaryOf(ledger, row), format);
-  await new Promise<void>((resolve, reject) =>
-    process.stdout.write(text, (error) => (error ? reject(error) : resolve())),
-  );
+  for await (const piece of renderConversation(ledger, summaryOf(ledger, row), format)) {
+    await new Promise<void>((resolve, reject) =>
+      process.stdout.write(piece, (error) => (error ? reject(error) : resolve())),
+    );
+  }
 };
 
 const receipts = (

@@ -6,7 +6,7 @@ import type { AnyEvent, BlobRef } from '#protocol/events.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
-import { splitBlocks } from '#protocol/outline.ts';
+import { splitBlocks, type BlockEvents } from '#protocol/outline.ts';
 import { projectBlock } from '#protocol/project.ts';
 import type { BlockView, Entry } from '#protocol/view.ts';
 import type { Ledger } from '../ledger/contract.ts';
@@ -16,36 +16,65 @@ type Source = Pick<Ledger, 'scan' | 'read'>;
 
 const mimes: Record<ExportFormat, string> = { json: 'application/json', md: 'text/markdown', html: 'text/html' };
 
-/** The document as text. @throws Refusal content_too_large */
-export const renderConversation = async (
+/**
+ * The document in pieces of about a page: nobody waits for a long transcript to be rendered, and what writes it to a
+ * file holds no more than a block of it.
+ */
+export async function* renderConversation(
   source: Source,
   summary: ConversationSummary,
   format: ExportFormat,
-): Promise<string> => {
-  const events: AnyEvent[] = [];
-  for await (const page of source.scan(summary.conversationId)) events.push(...page);
-  if (format === 'json') return renderJson(source, summary, events);
-  const blocks = splitBlocks(events).map((block) => projectBlock(block.firstSeq, block.events, { complete: true }));
-  return format === 'md' ? renderMarkdown(summary, blocks) : renderHtml(summary, blocks);
-};
+): AsyncGenerator<string> {
+  if (format === 'json') return yield* renderJson(source, summary);
+  yield format === 'md' ? headMarkdown(summary) : headHtml(summary);
+  for await (const blocks of blockViews(source, summary.conversationId)) {
+    yield blocks.map(format === 'md' ? blockMarkdown : blockHtml).join('');
+  }
+  if (format === 'html') yield '</body></html>\n';
+}
 
-/** As a blob of the conversation, for the app. */
+/** As a blob of the conversation, for the app. @throws Refusal content_too_large */
 export const exportConversation = async (
   rooms: { ledger: Ledger },
   summary: ConversationSummary,
   format: ExportFormat,
 ): Promise<BlobRef> => {
-  const bytes = Buffer.from(await renderConversation(rooms.ledger, summary, format));
-  if (bytes.length > limits.blobBytes) {
-    throw new Refusal('content_too_large', {
-      message: `This export is too large for the app. Run "bridge conversations export ${summary.conversationId} --format ${format}".`,
-    });
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of renderConversation(rooms.ledger, summary, format)) {
+    pieces.push(Buffer.from(piece));
+    bytes += pieces.at(-1)?.length ?? 0;
+    if (bytes > limits.blobBytes) throw tooLarge(summary, format);
   }
   const name = `${summary.title.replaceAll(/[^\p{L}\p{N}]+/gu, '-').slice(0, 60) || 'conversation'}.${format}`;
-  return rooms.ledger.blobs.put(summary.conversationId, bytes, { mime: mimes[format], name });
+  return rooms.ledger.blobs.put(summary.conversationId, Buffer.concat(pieces), { mime: mimes[format], name });
 };
 
-const renderJson = (source: Source, summary: ConversationSummary, events: readonly AnyEvent[]): string => {
+const tooLarge = ({ conversationId }: ConversationSummary, format: ExportFormat): Refusal =>
+  new Refusal('content_too_large', {
+    message: `This export is too large for the app. Run "bridge conversations export ${conversationId} --format ${format}".`,
+  });
+
+/** Every block as it is shown, some at a time; a block is whole once the next one begins. */
+async function* blockViews(source: Source, conversationId: string): AsyncGenerator<BlockView[]> {
+  let rest: readonly AnyEvent[] = [];
+  const views = (blocks: readonly BlockEvents[]): BlockView[] =>
+    blocks.map((block) => projectBlock(block.firstSeq, block.events, { complete: true }));
+  for await (const page of source.scan(conversationId)) {
+    const blocks = splitBlocks([...rest, ...page]);
+    rest = blocks.pop()?.events ?? [];
+    yield views(blocks);
+  }
+  yield views(splitBlocks(rest));
+}
+
+async function* renderJson(source: Source, summary: ConversationSummary): AsyncGenerator<string> {
+  yield `{"format":"countersign/conversation/v1",\n"conversation":${JSON.stringify(summary)},\n"events":[`;
+  let comma = '\n';
+  for await (const page of source.scan(summary.conversationId)) {
+    yield page.map((event) => `${event === page[0] ? comma : ',\n'}${JSON.stringify(event)}`).join('');
+    comma = ',\n';
+  }
   const receipts = source.read
     .receipts({ conversationId: summary.conversationId, limit: Number.MAX_SAFE_INTEGER })
     .reverse()
@@ -54,8 +83,8 @@ const renderJson = (source: Source, summary: ConversationSummary, events: readon
       payload: Buffer.from(payload).toString('base64'),
       signature: Buffer.from(signature).toString('base64'),
     }));
-  return `${JSON.stringify({ format: 'countersign/conversation/v1', conversation: summary, events, receipts }, null, 1)}\n`;
-};
+  yield `\n],\n"receipts":[${receipts.map((row) => `\n${JSON.stringify(row)}`).join(',')}\n]}\n`;
+}
 
 /** A fence longer than any run of backticks inside (CommonMark 4.5). */
 const fenced = (text: string, info = ''): string => {
@@ -98,20 +127,16 @@ const entryMarkdown = (entry: Entry): string => {
 const about = (summary: ConversationSummary): string =>
   `${summary.agentTitle}${summary.agentVersion === null ? '' : ` ${summary.agentVersion}`} in ${summary.workspacePath}, ${new Date(summary.createdAt).toISOString()}`;
 
-const renderMarkdown = (summary: ConversationSummary, blocks: readonly BlockView[]): string => {
-  const parts = blocks.flatMap((block) => {
-    const end = block.ended === null ? [] : [`_Turn ended: ${block.ended.stopReason}_`];
-    return [...block.entries.map(entryMarkdown), ...end];
-  });
-  return `# ${summary.title}\n\n${about(summary)}\n\n${parts.join('\n\n')}\n`;
+const headMarkdown = (summary: ConversationSummary): string => `# ${summary.title}\n\n${about(summary)}\n`;
+
+const blockMarkdown = (block: BlockView): string => {
+  const end = block.ended === null ? [] : [`_Turn ended: ${block.ended.stopReason}_`];
+  return [...block.entries.map(entryMarkdown), ...end].map((part) => `\n${part}\n`).join('');
 };
 
 const inert = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-const renderHtml = (summary: ConversationSummary, blocks: readonly BlockView[]): string => {
-  const rows = blocks.flatMap((block) =>
-    block.entries.map((entry) => `<section class="${entry.kind}"><pre>${inert(entryMarkdown(entry))}</pre></section>`),
-  );
+const headHtml = (summary: ConversationSummary): string => {
   const policy = "default-src 'none'; style-src 'unsafe-inline'";
   const style =
     'body{font:15px/1.6 system-ui,sans-serif;max-width:760px;margin:32px auto;padding:0 16px;color-scheme:light dark}' +
@@ -121,7 +146,10 @@ const renderHtml = (summary: ConversationSummary, blocks: readonly BlockView[]):
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="${policy}">
 <meta name="viewport" content="width=device-width"><title>${inert(summary.title)}</title><style>${style}</style></head>
 <body><h1>${inert(summary.title)}</h1><p>${inert(about(summary))}</p>
-${rows.join('\n')}
-</body></html>
 `;
 };
+
+const blockHtml = (block: BlockView): string =>
+  block.entries
+    .map((entry) => `<section class="${entry.kind}"><pre>${inert(entryMarkdown(entry))}</pre></section>\n`)
+    .join('');
