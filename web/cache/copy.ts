@@ -72,7 +72,13 @@ export class OfflineCopy {
     const workspaces = this.#workspaces;
     this.#workspaces = null;
     const cleared = this.#cleared;
-    this.#writing = this.#writing.then(() => (cleared === this.#cleared ? this.#write(batch, workspaces) : undefined));
+    this.#writing = this.#writing
+      .then(() => (cleared === this.#cleared ? this.#write(batch, workspaces) : undefined))
+      .catch((cause: unknown) => {
+        // Deleted by another tab, or refused by the browser: the app works on without a copy.
+        this.keep = false;
+        console.warn('offline copy: nothing more is kept', cause);
+      });
     return this.#writing;
   }
 

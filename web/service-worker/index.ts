@@ -7,11 +7,18 @@ import { assets, immutable } from '$app/manifest';
 import { self } from '$app/service-worker';
 
 const prefix = 'countersign-shell-';
-const cacheName = `${prefix}${version}`;
 const page = '/';
 const urlOf = (entry: { path: string }): string => `/${entry.path.replace(/^\//, '')}`;
 const shell = [page, ...new Set([...immutable, ...assets].map(urlOf))];
 const known = new Set(shell);
+
+/** FNV-1a of the list of files: two builds of one version never share a cache, so none is overwritten while in use. */
+const fingerprint = (text: string): string => {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < text.length; index += 1) hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
+  return (hash >>> 0).toString(16).padStart(8, '0');
+};
+const cacheName = `${prefix}${version}-${fingerprint(shell.join('\n'))}`;
 
 const isHtml = (answer: Response): boolean => (answer.headers.get('content-type') ?? '').startsWith('text/html');
 
