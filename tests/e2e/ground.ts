@@ -2,6 +2,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as base, expect, type BrowserContext, type ConsoleMessage, type Page } from '@playwright/test';
+import type { AnyEvent } from '#protocol/events.ts';
 import { Bridge, temporary } from '../bridge/process.ts';
 
 export { expect };
@@ -141,6 +142,51 @@ export const allow = async (page: Page): Promise<string> => {
   }).toPass({ timeout: 20_000 });
   return digest;
 };
+
+/** A conversation made and spoken to from beside the page, over the private socket. */
+export const make = async (bridge: Bridge, agentId = 'practice'): Promise<string> => {
+  const client = await bridge.client();
+  const { workspaceId } = await client.change('workspace.open', { practice: true });
+  const made = await client.change('conversation.create', { workspaceId, agentId });
+  return made.conversationId;
+};
+export const idle = async (bridge: Bridge, conversationId: string): Promise<void> => {
+  const client = await bridge.client();
+  await expect
+    .poll(async () => (await client.call('conversation.get', { conversationId })).state, { timeout: 30_000 })
+    .toBe('idle');
+};
+/** Sends and waits until the turn is over. */
+export const ask = async (bridge: Bridge, conversationId: string, text: string): Promise<void> => {
+  const client = await bridge.client();
+  await client.change('conversation.send', { conversationId, delivery: 'prompt', content: [{ type: 'text', text }] });
+  await idle(bridge, conversationId);
+};
+
+/** Every stored event, oldest first. */
+export const stored = async (bridge: Bridge, conversationId: string): Promise<AnyEvent[]> => {
+  const client = await bridge.client();
+  const { lastSeq } = await client.call('conversation.get', { conversationId });
+  const events: AnyEvent[] = [];
+  for (let before = lastSeq + 1; before > 1;) {
+    const page = await client.call('conversation.history', { conversationId, beforeSeq: before });
+    events.unshift(...page.events);
+    before = page.firstSeq;
+  }
+  return events;
+};
+/** The texts of what was said, one for each message however many parts it was stored in. */
+export const storedMessages = (events: readonly AnyEvent[], role: 'user' | 'agent'): string[] => {
+  const texts = new Map<string, string>();
+  for (const { type, data } of events) {
+    if (type !== 'message' || data['role'] !== role) continue;
+    const id = String(data['messageId']);
+    texts.set(id, (texts.get(id) ?? '') + String(data['text']));
+  }
+  return [...texts.values()];
+};
+
+export const connection = (page: Page, state: string) => page.getByLabel(new RegExp(`^Connection: ${state}`));
 
 interface Exported {
   readonly kind: string;
