@@ -20,6 +20,8 @@ export interface Seeding {
   /** About this much stored text in all; about 600 bytes a message unless given. Below the cap of a transcript. */
   readonly bytes?: number;
   readonly title?: string;
+  /** The practice agent unless given. */
+  readonly agent?: { readonly agentId: string; readonly title: string };
 }
 export interface Seeded {
   readonly conversationId: string;
@@ -157,7 +159,7 @@ const put = async (
   conversation: { workspaceId: string; workspacePath: string },
   seeding: Seeding,
 ): Promise<Seeded> => {
-  const { messages } = seeding;
+  const { messages, agent = { agentId: 'practice', title: 'Practice agent' } } = seeding;
   const next = numbers(0x5eed + messages);
   const conversationId = uuidv7(Date.now(), randomBytes);
   const title = seeding.title ?? `${messages} messages`;
@@ -165,7 +167,7 @@ const put = async (
   const bytes = Math.floor((seeding.bytes ?? messages * 600) / turns);
   const firstWords = `first of ${messages}`;
   const lastWords = `last of ${messages}`;
-  const row = { conversationId, ...conversation, title, agentId: 'practice', agentTitle: 'Practice agent' };
+  const row = { conversationId, ...conversation, title, agentId: agent.agentId, agentTitle: agent.title };
   const header = JSON.stringify(newHeader({ acceptUnrestricted: false, titled: true, modeId: null }));
   await ledger.commit((tx) => {
     tx.putConversation({
