@@ -27,6 +27,11 @@ const bans = [
   { selector: `ImportDeclaration[source.value=/${unlisted}/]`, message: 'This package is not listed in package.json.' },
   { selector: `ImportExpression[source.value=/${unlisted}/]`, message: 'This package is not listed in package.json.' },
 ];
+/** Svelte sets `style:x={…}` and `style={…}` through CSSOM; written out, the attribute breaks the policy. */
+const staticStyle = {
+  selector: "SvelteAttribute[key.name='style'] > SvelteLiteral",
+  message: 'A static style attribute is refused by the content security policy; use a class.',
+};
 const noDefault = { selector: 'ExportDefaultDeclaration', message: 'No default exports: a thing has one name.' };
 
 export default ts.config(
@@ -61,8 +66,8 @@ export default ts.config(
     files: ['**/*.svelte', '**/*.svelte.ts'],
     languageOptions: { parserOptions: { parser: ts.parser } },
     rules: {
+      'no-restricted-syntax': ['error', ...bans, noDefault, staticStyle],
       'svelte/no-at-html-tags': 'error',
-      'svelte/no-inline-styles': ['error', { allowTransitions: true }],
       'svelte/no-navigation-without-resolve': 'off',
       'svelte/prefer-svelte-reactivity': 'off',
     },
