@@ -192,7 +192,10 @@ export class App {
 
   #useCopy(copy: OfflineCopy | null): void {
     if (copy === null) {
+      // Revoked: nothing of what was kept may stay on the screen either.
       this.syncedAt = null;
+      for (const list of [this.conversations, this.workspaces, this.agents, this.approvals, this.decided, this.rules, this.sessions]) list.clear();
+      for (const conversationId of [...this.#open.keys()]) this.leave(conversationId);
       return;
     }
     copy.keep = this.settings.offline;

@@ -44,6 +44,13 @@ export class Listing<T> {
     if (!this.loaded) this.items = items;
   }
 
+  /** Forgets what was heard: the session behind it was revoked. */
+  clear(): void {
+    this.items = [];
+    this.loaded = false;
+    this.failure = null;
+  }
+
   async #run(): Promise<void> {
     do {
       this.#again = false;
