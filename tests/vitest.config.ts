@@ -16,7 +16,9 @@ export default defineConfig({
           ],
           environment: 'node',
           pool: 'forks',
-          testTimeout: 20_000,
+          // Real processes on a machine that may run much else beside them: patience costs nothing where all is well.
+          testTimeout: 90_000,
+          hookTimeout: 90_000,
         },
       },
       {

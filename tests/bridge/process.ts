@@ -4,13 +4,9 @@ import { mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { vi } from 'vitest';
 import type { Client } from '#protocol/client.ts';
 import { connectControl, type Control } from '../../bridge/cli/control.ts';
 import { stateDirectories } from '../../bridge/ledger/paths.ts';
-
-// Real processes on a machine that may run much else beside them: patience costs nothing where all is well.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 90_000 });
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 export const main = join(root, 'bridge', 'main.ts');
@@ -54,6 +50,8 @@ export class Bridge {
   readonly state: string;
   readonly #args: readonly string[];
   readonly #env: Record<string, string>;
+  /** The checkout that runs; another one is another version. */
+  root = root;
   #child: ChildProcess | null = null;
   #control: Control | null = null;
   #others: Control[] = [];
@@ -68,9 +66,18 @@ export class Bridge {
 
   /** `port` keeps the origin over a restart. @throws Error with its code and what it said, when it does not start */
   async start(port = 0): Promise<this> {
-    const args = [main, 'start', '--port', String(port), '--state', this.state, '--json', ...this.#args];
+    const args = [
+      join(this.root, 'bridge', 'main.ts'),
+      'start',
+      '--port',
+      String(port),
+      '--state',
+      this.state,
+      '--json',
+      ...this.#args,
+    ];
     const child = spawn(process.execPath, args, {
-      cwd: root,
+      cwd: this.root,
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...this.#env },
     });
