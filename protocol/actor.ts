@@ -4,8 +4,20 @@
  */
 export type Actor =
   /** A page that proved possession of its key on this socket. */
-  | { readonly kind: 'browser'; readonly attachmentId: string; readonly sessionId: string; readonly keyId: string; readonly publicKeySpki: Uint8Array }
+  | {
+      readonly kind: 'browser';
+      readonly attachmentId: string;
+      readonly sessionId: string;
+      readonly keyId: string;
+      readonly publicKeySpki: Uint8Array;
+    }
   /** The control socket. `operator` is false for a peer inside an agent's process tree (L-35). */
-  | { readonly kind: 'cli'; readonly attachmentId: string; readonly pid: number | null; readonly operator: boolean; readonly tty: boolean }
+  | {
+      readonly kind: 'cli';
+      readonly attachmentId: string;
+      readonly pid: number | null;
+      readonly operator: boolean;
+      readonly tty: boolean;
+    }
   /** `bridge run` composing the rooms in its own process. */
   | { readonly kind: 'local'; readonly attachmentId: string; readonly tty: boolean };

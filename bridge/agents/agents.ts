@@ -50,7 +50,12 @@ const stored = z.looseObject({
   enabled: z.optional(z.boolean()),
   isDefault: z.optional(z.boolean()),
   custom: z.optional(
-    z.looseObject({ title: z.string(), command: z.string(), args: z.array(z.string()), env: z.array(z.looseObject({ name: z.string(), value: z.string() })) }),
+    z.looseObject({
+      title: z.string(),
+      command: z.string(),
+      args: z.array(z.string()),
+      env: z.array(z.looseObject({ name: z.string(), value: z.string() })),
+    }),
   ),
 });
 type Stored = z.infer<typeof stored>;
@@ -63,7 +68,9 @@ interface Known {
 }
 
 const practiceProgram = fileURLToPath(new URL('practice/agent.ts', import.meta.url));
-const bridgeVersion = (JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+const bridgeVersion = (
+  JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+).version;
 
 const sha256Of = async (file: string): Promise<string> => {
   const hash = createHash('sha256');
@@ -72,12 +79,19 @@ const sha256Of = async (file: string): Promise<string> => {
 };
 
 /** First thing that looks like a version in what `--version` printed. */
-const runVersion = (argv: readonly string[], env: Readonly<Record<string, string>>, cwd: string): Promise<string | null> =>
+const runVersion = (
+  argv: readonly string[],
+  env: Readonly<Record<string, string>>,
+  cwd: string,
+): Promise<string | null> =>
   new Promise((resolve) => {
     const [command, ...args] = argv;
     if (command === undefined) return resolve(null);
-    const child = execFile(command, [...args, '--version'], { env, cwd, timeout: limits.probeMs, killSignal: 'SIGKILL', maxBuffer: limits.outputUnits }, (_error, stdout) =>
-      resolve(/\d+\.\d+(?:\.\d+)?[\w.+-]*/.exec(stdout)?.[0]?.slice(0, 100) ?? null),
+    const child = execFile(
+      command,
+      [...args, '--version'],
+      { env, cwd, timeout: limits.probeMs, killSignal: 'SIGKILL', maxBuffer: limits.outputUnits },
+      (_error, stdout) => resolve(/\d+\.\d+(?:\.\d+)?[\w.+-]*/.exec(stdout)?.[0]?.slice(0, 100) ?? null),
     );
     child.stdin?.end();
   });
@@ -91,7 +105,8 @@ class Registry implements Agents {
   constructor(options: AgentsOptions) {
     this.#options = options;
     closeInherited([]);
-    for (const directory of [...options.hidden, options.practiceState]) mkdirSync(directory, { recursive: true, mode: 0o700 });
+    for (const directory of [...options.hidden, options.practiceState])
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
     const hidden = options.hidden.map((directory) => realpathSync(directory));
     this.#holding =
       options.containment === 'best_effort'
@@ -102,7 +117,10 @@ class Registry implements Agents {
 
   list(): AgentSummary[] {
     const custom = this.#rows().filter(({ spec }) => spec.custom !== undefined);
-    return [...catalogue, ...custom.map(({ agentId, spec }) => customEntry(agentId, spec.custom?.title ?? agentId))].map((entry) => this.#summary(entry));
+    return [
+      ...catalogue,
+      ...custom.map(({ agentId, spec }) => customEntry(agentId, spec.custom?.title ?? agentId)),
+    ].map((entry) => this.#summary(entry));
   }
 
   get(agentId: string): AgentSummary | null {
@@ -122,13 +140,30 @@ class Registry implements Agents {
     return this.#summary(entry);
   }
 
-  async add(spec: { title: string; command: string; args: readonly string[]; env: readonly { name: string; value: string }[] }): Promise<AgentSummary> {
-    const agentId = spec.title.toLowerCase().replace(/[^a-z0-9]+/g, '-').replace(/^-+|-+$/g, '').slice(0, 60);
+  async add(spec: {
+    title: string;
+    command: string;
+    args: readonly string[];
+    env: readonly { name: string; value: string }[];
+  }): Promise<AgentSummary> {
+    const agentId = spec.title
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-+|-+$/g, '')
+      .slice(0, 60);
     const custom = this.#rows().filter((row) => row.spec.custom !== undefined);
-    if (agentId === '' || this.#entry(agentId) !== null || custom.length >= limits.customAgents) throw new Refusal('already_exists', { message: 'There is an agent of this name already.' });
-    if (onPath(spec.command, this.#options.env['PATH'] ?? '') === null) throw new Refusal('agent_missing', { message: 'This program was not found. Give an absolute path, or a name that is on PATH.' });
-    if (spec.env.some(({ name }) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name === markerName)) throw new Refusal('bad_request', { message: 'One of the variables has no valid name.' });
-    await this.#options.store.put(agentId, JSON.stringify({ custom: { title: spec.title, command: spec.command, args: spec.args, env: spec.env } }));
+    if (agentId === '' || this.#entry(agentId) !== null || custom.length >= limits.customAgents)
+      throw new Refusal('already_exists', { message: 'There is an agent of this name already.' });
+    if (onPath(spec.command, this.#options.env['PATH'] ?? '') === null)
+      throw new Refusal('agent_missing', {
+        message: 'This program was not found. Give an absolute path, or a name that is on PATH.',
+      });
+    if (spec.env.some(({ name }) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || name === markerName))
+      throw new Refusal('bad_request', { message: 'One of the variables has no valid name.' });
+    await this.#options.store.put(
+      agentId,
+      JSON.stringify({ custom: { title: spec.title, command: spec.command, args: spec.args, env: spec.env } }),
+    );
     return this.probe(agentId);
   }
 
@@ -141,7 +176,8 @@ class Registry implements Agents {
   async setDefault(agentId: string): Promise<AgentSummary> {
     const entry = this.#mustHave(agentId);
     for (const row of this.#rows()) {
-      if (row.spec.isDefault === true && row.agentId !== agentId) await this.#options.store.put(row.agentId, JSON.stringify({ ...row.spec, isDefault: false }));
+      if (row.spec.isDefault === true && row.agentId !== agentId)
+        await this.#options.store.put(row.agentId, JSON.stringify({ ...row.spec, isDefault: false }));
     }
     await this.#options.store.put(agentId, JSON.stringify({ ...this.#row(agentId), isDefault: true }));
     return this.#summary(entry);
@@ -155,7 +191,8 @@ class Registry implements Agents {
 
   async start(request: StartRequest): Promise<AgentProcess> {
     const entry = this.#mustHave(request.agentId);
-    if (this.#row(request.agentId).enabled === false) throw new Refusal('unknown_agent', { message: `${entry.title} is turned off.` });
+    if (this.#row(request.agentId).enabled === false)
+      throw new Refusal('unknown_agent', { message: `${entry.title} is turned off.` });
     const found = this.#find(entry);
     if (found === null) throw this.#missing(entry);
     const marker = `${process.pid.toString(36)}-${randomBytes(16).toString('hex')}`;
@@ -180,7 +217,12 @@ class Registry implements Agents {
         hashes: hashes.then(([executableSha256, entrySha256]) => ({ executableSha256, entrySha256 })),
         log: this.#options.log,
       });
-      this.#known.set(entry.id, { version: agent.ready.version, state: 'ready', problem: null, at: this.#options.now() });
+      this.#known.set(entry.id, {
+        version: agent.ready.version,
+        state: 'ready',
+        problem: null,
+        at: this.#options.now(),
+      });
       return agent;
     } catch (error) {
       this.#learn(entry, error);
@@ -257,9 +299,12 @@ class Registry implements Agents {
     const { custom } = this.#row(entry.id);
     const names = custom === undefined ? entry.bins : [custom.command];
     const program = names.map((name) => onPath(name, path)).find((file) => file !== null);
-    if (program === undefined || program === null || entry.needs.some((name) => onPath(name, path) === null)) return null;
+    if (program === undefined || program === null || entry.needs.some((name) => onPath(name, path) === null))
+      return null;
     try {
-      return resolveProgram(program, custom === undefined ? entry.args : custom.args, () => this.#interpreters.pick(path, entry.nodeMajor));
+      return resolveProgram(program, custom === undefined ? entry.args : custom.args, () =>
+        this.#interpreters.pick(path, entry.nodeMajor),
+      );
     } catch (error) {
       this.#options.log('the program of an agent could not be read', error);
       return null;
@@ -269,7 +314,12 @@ class Registry implements Agents {
   #environment(entry: CatalogueEntry, found: Found, marker: string, cwd: string | null): AgentEnvironment {
     const practice = entry.id === 'practice' ? practiceEnv(this.#options.practiceState, this.#options.env) : [];
     const added = [...(this.#row(entry.id).custom?.env ?? []), ...practice];
-    return agentEnvironment(entry, this.#options.env, { marker, interpreter: found.entry === null ? null : (found.argv[0] ?? null), cwd, added });
+    return agentEnvironment(entry, this.#options.env, {
+      marker,
+      interpreter: found.entry === null ? null : (found.argv[0] ?? null),
+      cwd,
+      added,
+    });
   }
 
   async #version(entry: CatalogueEntry, found: Found): Promise<string | null> {
@@ -282,14 +332,22 @@ class Registry implements Agents {
   }
 
   #missing(entry: CatalogueEntry): Refusal {
-    const details = entry.install === '' ? {} : { details: { mend: 'Install it in a terminal, then try again.', mendCommand: entry.install } };
+    const details =
+      entry.install === ''
+        ? {}
+        : { details: { mend: 'Install it in a terminal, then try again.', mendCommand: entry.install } };
     return new Refusal('agent_missing', { message: `${entry.title} was not found on PATH.`, ...details });
   }
 
   #learn(entry: CatalogueEntry, error: unknown): void {
     if (!(error instanceof Refusal) || error.code === 'cancelled') return;
     const state = error.code === 'agent_auth_required' ? 'signed_out' : 'broken';
-    this.#known.set(entry.id, { version: this.#known.get(entry.id)?.version ?? null, state, problem: error.message.slice(0, 500), at: this.#options.now() });
+    this.#known.set(entry.id, {
+      version: this.#known.get(entry.id)?.version ?? null,
+      state,
+      problem: error.message.slice(0, 500),
+      at: this.#options.now(),
+    });
   }
 
   #homeSetting(homeFile: string, path: readonly string[]): unknown {
@@ -299,7 +357,8 @@ class Registry implements Agents {
       const file = join(home, homeFile);
       if (statSync(file).size > limits.trustFileBytes) return undefined;
       let value: unknown = JSON.parse(readFileSync(file, 'utf8'));
-      for (const name of path) value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+      for (const name of path)
+        value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
       return value;
     } catch {
       return undefined; // no such setting: the switch is not on
@@ -328,7 +387,10 @@ class Registry implements Agents {
       problem: found === null ? `${entry.title} was not found on PATH.` : (known?.problem ?? null),
       mendCommand: mend === '' ? null : mend,
       enforcement: entry.asking === null ? entry.level : 'cooperative',
-      enforcementWhy: entry.asking === null ? entry.levelWhy : `${entry.title} is put into the mode in which it asks; that is verified at each start.`,
+      enforcementWhy:
+        entry.asking === null
+          ? entry.levelWhy
+          : `${entry.title} is put into the mode in which it asks; that is verified at each start.`,
       probedAt: known?.at ?? null,
       argv: [...(found?.argv ?? [])],
       envNames: found === null ? [] : [...this.#environment(entry, found, '', '').names].slice(0, 100),
@@ -337,7 +399,10 @@ class Registry implements Agents {
 }
 
 /** Its notes; compiled code kept beside them, which halves its start (0.34 s to 0.18 s of CPU); and the pace tests set to hurry it. */
-const practiceEnv = (state: string, env: Readonly<Record<string, string | undefined>>): { name: string; value: string }[] => {
+const practiceEnv = (
+  state: string,
+  env: Readonly<Record<string, string | undefined>>,
+): { name: string; value: string }[] => {
   const pace = env['COUNTERSIGN_PRACTICE_PACE'];
   return [
     { name: 'PRACTICE_STATE', value: state },

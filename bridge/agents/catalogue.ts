@@ -34,7 +34,11 @@ export interface CatalogueEntry {
   readonly level: 'mediated' | 'unrestricted';
   readonly levelWhy: string;
   /** ACP sign-in used by itself when one of these variables is set; `first` for one that wants it before session/new. */
-  readonly authenticate: { readonly methodId: string; readonly whenEnv: readonly string[]; readonly first: boolean } | null;
+  readonly authenticate: {
+    readonly methodId: string;
+    readonly whenEnv: readonly string[];
+    readonly first: boolean;
+  } | null;
   /** Shown, never run. */
   readonly signIn: string;
   readonly install: string;
@@ -74,9 +78,33 @@ const entry = (given: Pick<CatalogueEntry, 'id' | 'title' | 'about'> & Partial<C
   ...given,
 });
 
-const proxies = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy', 'no_proxy', 'all_proxy', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+const proxies = [
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
+  'ALL_PROXY',
+  'http_proxy',
+  'https_proxy',
+  'no_proxy',
+  'all_proxy',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+];
 /** What every agent gets, when the bridge has it. */
-export const commonEnv: readonly string[] = ['PATH', 'HOME', 'LANG', 'LC_*', 'TMPDIR', 'USER', 'LOGNAME', 'SHELL', 'TZ', 'XDG_*', ...proxies];
+export const commonEnv: readonly string[] = [
+  'PATH',
+  'HOME',
+  'LANG',
+  'LC_*',
+  'TMPDIR',
+  'USER',
+  'LOGNAME',
+  'SHELL',
+  'TZ',
+  'XDG_*',
+  ...proxies,
+];
 
 const copilotMode = (name: string): string => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
 const openaiEnv = ['OPENAI_API_KEY', 'OPENAI_BASE_URL', 'OPENAI_MODEL', 'OPENAI_ORG_ID', 'OPENAI_PROJECT'];
@@ -90,17 +118,31 @@ export const catalogue: readonly CatalogueEntry[] = [
     level: 'mediated',
     levelWhy: 'Every file it writes and every command it runs goes through the bridge.',
     served: true,
-    sessions: 'the bridge\'s own directory',
+    sessions: "the bridge's own directory",
     safeUntrusted: true,
   }),
   entry({
     id: 'claude',
     title: 'Claude Code',
-    about: 'Anthropic\'s coding agent, through its ACP adapter.',
+    about: "Anthropic's coding agent, through its ACP adapter.",
     bins: ['claude-agent-acp', 'claude-code-acp'],
     nodeMajor: 22,
-    envAllow: ['ANTHROPIC_*', 'CLAUDE_CONFIG_DIR', 'CLAUDE_CODE_*', 'AWS_*', 'GOOGLE_CLOUD_PROJECT', 'GOOGLE_APPLICATION_CREDENTIALS', 'CLOUD_ML_REGION'],
-    quietEnv: { CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1', DISABLE_TELEMETRY: '1', DISABLE_ERROR_REPORTING: '1', DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false' },
+    envAllow: [
+      'ANTHROPIC_*',
+      'CLAUDE_CONFIG_DIR',
+      'CLAUDE_CODE_*',
+      'AWS_*',
+      'GOOGLE_CLOUD_PROJECT',
+      'GOOGLE_APPLICATION_CREDENTIALS',
+      'CLOUD_ML_REGION',
+    ],
+    quietEnv: {
+      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+      DISABLE_TELEMETRY: '1',
+      DISABLE_ERROR_REPORTING: '1',
+      DISABLE_AUTOUPDATER: '1',
+      CLAUDE_CODE_ENABLE_PROMPT_SUGGESTION: 'false',
+    },
     asking: { modeId: 'default', safe: ['default', 'plan'] },
     signIn: 'claude /login',
     install: 'npm install -g @agentclientprotocol/claude-agent-acp@0.101.0',
@@ -115,7 +157,7 @@ export const catalogue: readonly CatalogueEntry[] = [
   entry({
     id: 'codex',
     title: 'Codex',
-    about: 'OpenAI\'s coding agent, through its ACP adapter.',
+    about: "OpenAI's coding agent, through its ACP adapter.",
     bins: ['codex-acp'],
     nodeMajor: 22,
     envAllow: [...openaiEnv, 'CODEX_HOME', 'CODEX_API_KEY'],
@@ -131,11 +173,20 @@ export const catalogue: readonly CatalogueEntry[] = [
   entry({
     id: 'gemini',
     title: 'Gemini CLI',
-    about: 'Google\'s coding agent.',
+    about: "Google's coding agent.",
     bins: ['gemini'],
     // Never --skip-trust: an untrusted folder is what keeps its configuration from running.
     args: ['--acp'],
-    envAllow: ['GEMINI_API_KEY', 'GOOGLE_API_KEY', 'GOOGLE_GEMINI_BASE_URL', 'GOOGLE_CLOUD_PROJECT', 'GOOGLE_CLOUD_LOCATION', 'GOOGLE_APPLICATION_CREDENTIALS', 'GOOGLE_GENAI_USE_VERTEXAI', 'GEMINI_MODEL'],
+    envAllow: [
+      'GEMINI_API_KEY',
+      'GOOGLE_API_KEY',
+      'GOOGLE_GEMINI_BASE_URL',
+      'GOOGLE_CLOUD_PROJECT',
+      'GOOGLE_CLOUD_LOCATION',
+      'GOOGLE_APPLICATION_CREDENTIALS',
+      'GOOGLE_GENAI_USE_VERTEXAI',
+      'GEMINI_MODEL',
+    ],
     quietEnv: { GEMINI_CLI_NO_RELAUNCH: 'true' },
     asking: { modeId: 'default', safe: ['default', 'plan'] },
     authenticate: { methodId: 'gemini-api-key', whenEnv: ['GEMINI_API_KEY'], first: true },
@@ -154,9 +205,24 @@ export const catalogue: readonly CatalogueEntry[] = [
     about: 'An open coding agent for many models.',
     bins: ['opencode'],
     args: ['acp'],
-    envAllow: [...openaiEnv, 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY', 'OPENROUTER_API_KEY', 'OPENCODE_CONFIG', 'OPENCODE_CONFIG_CONTENT', 'OPENCODE_API_KEY'],
-    quietEnv: { OPENCODE_DISABLE_MODELS_FETCH: '1', OPENCODE_DISABLE_AUTOUPDATE: '1', OPENCODE_DISABLE_LSP_DOWNLOAD: '1', OPENCODE_DISABLE_DEFAULT_PLUGINS: '1', OPENCODE_DISABLE_PROJECT_CONFIG: '1' },
-    levelWhy: 'OpenCode was told to ask before edits and commands, but cannot confirm it, and tools of MCP servers run unasked.',
+    envAllow: [
+      ...openaiEnv,
+      'ANTHROPIC_API_KEY',
+      'GEMINI_API_KEY',
+      'OPENROUTER_API_KEY',
+      'OPENCODE_CONFIG',
+      'OPENCODE_CONFIG_CONTENT',
+      'OPENCODE_API_KEY',
+    ],
+    quietEnv: {
+      OPENCODE_DISABLE_MODELS_FETCH: '1',
+      OPENCODE_DISABLE_AUTOUPDATE: '1',
+      OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+      OPENCODE_DISABLE_PROJECT_CONFIG: '1',
+    },
+    levelWhy:
+      'OpenCode was told to ask before edits and commands, but cannot confirm it, and tools of MCP servers run unasked.',
     signIn: 'opencode auth login',
     install: 'npm install -g opencode-ai@1.18.33',
     sessions: '~/.local/share/opencode',
@@ -185,7 +251,7 @@ export const catalogue: readonly CatalogueEntry[] = [
   entry({
     id: 'qwen',
     title: 'Qwen Code',
-    about: 'Alibaba\'s coding agent.',
+    about: "Alibaba's coding agent.",
     bins: ['qwen'],
     args: ['--acp', '--auth-type', 'openai', '--approval-mode', 'default'],
     nodeMajor: 22,
@@ -201,13 +267,17 @@ export const catalogue: readonly CatalogueEntry[] = [
   entry({
     id: 'copilot',
     title: 'GitHub Copilot',
-    about: 'GitHub\'s coding agent.',
+    about: "GitHub's coding agent.",
     bins: ['copilot'],
     args: ['--acp'],
     nodeMajor: 22,
     envAllow: ['COPILOT_*', 'GH_TOKEN', 'GITHUB_TOKEN', 'GH_HOST'],
     quietEnv: { COPILOT_AUTO_UPDATE: 'false' },
-    asking: { modeId: copilotMode('agent'), safe: [copilotMode('agent'), copilotMode('plan')], locked: { allow_all: 'off' } },
+    asking: {
+      modeId: copilotMode('agent'),
+      safe: [copilotMode('agent'), copilotMode('plan')],
+      locked: { allow_all: 'off' },
+    },
     signIn: 'copilot login',
     install: 'npm install -g @github/copilot@1.0.102',
     sessions: '~/.copilot/session-state',
@@ -219,7 +289,7 @@ export const catalogue: readonly CatalogueEntry[] = [
   entry({
     id: 'kimi',
     title: 'Kimi Code',
-    about: 'Moonshot\'s coding agent.',
+    about: "Moonshot's coding agent.",
     bins: ['kimi'],
     args: ['acp'],
     nodeMajor: 22,

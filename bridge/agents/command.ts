@@ -31,9 +31,15 @@ export interface CommandRequest {
 export const commandRunner = (parts: CommandParts) => async (request: CommandRequest) => {
   const [name = '', ...args] = request.argv;
   const program = onPath(name, request.env['PATH'] ?? '');
-  if (program === null) throw new Refusal('not_found', { message: `There is no program "${name.slice(0, 200)}" on this machine.` });
+  if (program === null)
+    throw new Refusal('not_found', { message: `There is no program "${name.slice(0, 200)}" on this machine.` });
   const marker = parts.marker();
-  const held = await hold(parts.holding, { argv: [program, ...args], cwd: request.cwd, env: { ...request.env, [markerName]: marker }, marker });
+  const held = await hold(parts.holding, {
+    argv: [program, ...args],
+    cwd: request.cwd,
+    env: { ...request.env, [markerName]: marker },
+    marker,
+  });
   held.stdin.end();
   // Both streams must have ended before the exit is told, or the last output would come after it.
   const drained = [held.stdout, held.stderr].map(

@@ -7,7 +7,15 @@
  * Used by running.ts. Throws nothing into the bridge: an agent that misbehaves ends up with `broken` and fails alone.
  */
 import type { Readable, Writable } from 'node:stream';
-import { client, PROTOCOL_VERSION, RequestError, type AnyMessage, type ReadTextFileRequest, type WriteTextFileRequest, type CreateTerminalRequest } from '@agentclientprotocol/sdk';
+import {
+  client,
+  PROTOCOL_VERSION,
+  RequestError,
+  type AnyMessage,
+  type ReadTextFileRequest,
+  type WriteTextFileRequest,
+  type CreateTerminalRequest,
+} from '@agentclientprotocol/sdk';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import { textAt } from './jsontext.ts';
@@ -34,7 +42,13 @@ export interface Serves {
   } | null;
   readonly terminals: {
     create(request: CreateTerminalRequest, signal: AbortSignal): Promise<TerminalId>;
-    output(request: TerminalId): Promise<{ output: string; truncated: boolean; exitStatus: { exitCode: number | null; signal: string | null } | null }>;
+    output(
+      request: TerminalId,
+    ): Promise<{
+      output: string;
+      truncated: boolean;
+      exitStatus: { exitCode: number | null; signal: string | null } | null;
+    }>;
     waitForExit(request: TerminalId): Promise<{ exitCode: number | null; signal: string | null }>;
     kill(request: TerminalId): Promise<void>;
     release(request: TerminalId): Promise<void>;
@@ -59,18 +73,21 @@ export interface Connection {
 
 export { PROTOCOL_VERSION, RequestError };
 
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** The SDK answers what is neither with an error into the agent's stdin; such a line is garbage to us. */
 const isMessage = (value: unknown): value is AnyMessage =>
-  isObject(value) && (typeof value['method'] === 'string' || ('id' in value && ('result' in value || 'error' in value)));
+  isObject(value) &&
+  (typeof value['method'] === 'string' || ('id' in value && ('result' in value || 'error' in value)));
 
 /**
  * The SDK parses every `session/update` by its own schema before any handler and throws away what it does not know.
  * Under a name of ours it is passed through, in order with everything else.
  */
 const updateMethod = '_countersign/update';
-const unparsed = (message: AnyMessage): AnyMessage => ('method' in message && message.method === 'session/update' ? { ...message, method: updateMethod } : message);
+const unparsed = (message: AnyMessage): AnyMessage =>
+  'method' in message && message.method === 'session/update' ? { ...message, method: updateMethod } : message;
 
 /** Public sentences cross to the agent; causes do not. `not_found` keeps its own code, agents look for it. */
 const toRequestError = (error: unknown): unknown => {
@@ -90,7 +107,12 @@ interface Incoming {
   received(params: unknown): Received;
 }
 
-const readMessages = (stdout: Readable, serves: Serves, frames: Ring, dropped: { lines: number; tooLong: number }): Incoming => {
+const readMessages = (
+  stdout: Readable,
+  serves: Serves,
+  frames: Ring,
+  dropped: { lines: number; tooLong: number },
+): Incoming => {
   // By identity: the SDK passes the params object through to handlers whose parser returns what it is given.
   const lineOf = new WeakMap<object, string>();
   const told = new Set<string>();
@@ -183,12 +205,16 @@ export const connect = (wire: { stdin: Writable; stdout: Readable }, serves: Ser
   const { files, terminals } = serves;
   const app = client({ name: 'countersign' })
     .onNotification(updateMethod, whole, ({ params }) => serves.update(incoming.received(params)))
-    .onRequest('session/request_permission', whole, ({ params, signal }) => serve(() => serves.permission(incoming.received(params), signal)))
+    .onRequest('session/request_permission', whole, ({ params, signal }) =>
+      serve(() => serves.permission(incoming.received(params), signal)),
+    )
     .onNotification('*', () => undefined) // unknown ones stay in the tee
     .onRequest('*', ({ method }) => refuse(method));
   if (files !== null) {
     app.onRequest('fs/read_text_file', ({ params }) => serve(() => files.read(params)));
-    app.onRequest('fs/write_text_file', ({ params, signal }) => serve(async () => (await files.write(params, signal), {})));
+    app.onRequest('fs/write_text_file', ({ params, signal }) =>
+      serve(async () => (await files.write(params, signal), {})),
+    );
   }
   if (terminals !== null) {
     app.onRequest('terminal/create', ({ params, signal }) => serve(() => terminals.create(params, signal)));

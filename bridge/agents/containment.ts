@@ -22,14 +22,24 @@ export interface Holding {
 }
 
 // Root keeps its capabilities inside, and with these it could take the covers off or look into the bridge.
-const rootCapabilities = ['CAP_SYS_ADMIN', 'CAP_SYS_PTRACE', 'CAP_SYS_MODULE', 'CAP_SYS_RAWIO', 'CAP_DAC_READ_SEARCH', 'CAP_MKNOD'];
+const rootCapabilities = [
+  'CAP_SYS_ADMIN',
+  'CAP_SYS_PTRACE',
+  'CAP_SYS_MODULE',
+  'CAP_SYS_RAWIO',
+  'CAP_DAC_READ_SEARCH',
+  'CAP_MKNOD',
+];
 
 const bubblewrapArgs = (hidden: readonly string[]): string[] => [
   '--die-with-parent',
   '--unshare-pid',
   ...(process.getuid?.() === 0 ? rootCapabilities.flatMap((capability) => ['--cap-drop', capability]) : []),
-  '--dev-bind', '/', '/',
-  '--proc', '/proc',
+  '--dev-bind',
+  '/',
+  '/',
+  '--proc',
+  '/proc',
   ...hidden.flatMap((directory) => ['--tmpfs', directory]),
 ];
 
@@ -51,8 +61,16 @@ export const bestEffort = (nodePath: string, why: string): Holding => ({
  * its absolute path or null.
  */
 export const chooseHolding = (bubblewrap: string | null, hidden: readonly string[], nodePath: string): Holding => {
-  if (bubblewrap === null) return bestEffort(nodePath, 'Not contained: bubblewrap is not installed, so a process that hides from the bridge could outlive it or approve for itself.');
-  if (!works(bubblewrap, hidden)) return bestEffort(nodePath, 'Not contained: bubblewrap does not work here, so a process that hides from the bridge could outlive it or approve for itself.');
+  if (bubblewrap === null)
+    return bestEffort(
+      nodePath,
+      'Not contained: bubblewrap is not installed, so a process that hides from the bridge could outlive it or approve for itself.',
+    );
+  if (!works(bubblewrap, hidden))
+    return bestEffort(
+      nodePath,
+      'Not contained: bubblewrap does not work here, so a process that hides from the bridge could outlive it or approve for itself.',
+    );
   return {
     kind: 'bubblewrap',
     why: 'Held by bubblewrap: ends with the bridge, and cannot see its keys, database or control socket.',

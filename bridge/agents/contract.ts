@@ -2,7 +2,19 @@
  * What the agents room gives: ACP programs as data, and running ones as objects. Agents never import approvals:
  * permission requests and served effects are callbacks of the host, given by the conversation.
  */
-import type { AgentCommand, AgentOption, ApprovalOption, Containment, Enforcement, ModeInfo, PlanEntry, StopReason, ToolContent, ToolKind, ToolStatus } from '#protocol/events.ts';
+import type {
+  AgentCommand,
+  AgentOption,
+  ApprovalOption,
+  Containment,
+  Enforcement,
+  ModeInfo,
+  PlanEntry,
+  StopReason,
+  ToolContent,
+  ToolKind,
+  ToolStatus,
+} from '#protocol/events.ts';
 import type { AgentSummary, PromptPart } from '#protocol/methods/conversation.ts';
 
 /** Merged state of a tool call: what an approval is decided on. */
@@ -20,7 +32,12 @@ export interface ToolCallState {
 
 /** Canonical items, the pure translation of ACP updates. Unlimited in size here; the conversation and the ledger bound them. */
 export type AgentItem =
-  | { readonly type: 'text'; readonly role: 'agent' | 'thought'; readonly messageId: string | null; readonly text: string }
+  | {
+      readonly type: 'text';
+      readonly role: 'agent' | 'thought';
+      readonly messageId: string | null;
+      readonly text: string;
+    }
   | { readonly type: 'image'; readonly role: 'agent'; readonly mime: string; readonly base64: string }
   | { readonly type: 'tool.called'; readonly call: ToolCallState }
   /** Only the fields that changed. */
@@ -29,9 +46,20 @@ export type AgentItem =
   | { readonly type: 'mode'; readonly modeId: string }
   | { readonly type: 'options'; readonly options: readonly AgentOption[] }
   | { readonly type: 'commands'; readonly commands: readonly AgentCommand[] }
-  | { readonly type: 'usage'; readonly usedTokens: number; readonly sizeTokens?: number | undefined; readonly cost?: { amount: string; currency: string } | undefined }
+  | {
+      readonly type: 'usage';
+      readonly usedTokens: number;
+      readonly sizeTokens?: number | undefined;
+      readonly cost?: { amount: string; currency: string } | undefined;
+    }
   | { readonly type: 'title'; readonly title: string }
-  | { readonly type: 'notice'; readonly level: 'info' | 'warn' | 'error'; readonly code: string; readonly sentence: string; readonly raw?: string | undefined };
+  | {
+      readonly type: 'notice';
+      readonly level: 'info' | 'warn' | 'error';
+      readonly code: string;
+      readonly sentence: string;
+      readonly raw?: string | undefined;
+    };
 
 export interface PermissionRequest {
   /** Merged with what was announced before. */
@@ -42,7 +70,9 @@ export interface PermissionRequest {
   /** Aborts when the agent cancels the request or its connection closes. */
   readonly signal: AbortSignal;
 }
-export type PermissionAnswer = { readonly outcome: 'selected'; readonly optionId: string; readonly note?: string | undefined } | { readonly outcome: 'cancelled' };
+export type PermissionAnswer =
+  | { readonly outcome: 'selected'; readonly optionId: string; readonly note?: string | undefined }
+  | { readonly outcome: 'cancelled' };
 
 export interface ServedTerminal {
   readonly terminalId: string;
@@ -53,14 +83,28 @@ export interface AgentHost {
   permission(request: PermissionRequest): Promise<PermissionAnswer>;
   readTextFile(request: { path: string; line?: number | undefined; limit?: number | undefined }): Promise<string>;
   writeTextFile(request: { path: string; content: string; signal: AbortSignal }): Promise<void>;
-  createTerminal(request: { command: string; args: readonly string[]; env: readonly { name: string; value: string }[]; cwd?: string | undefined; outputByteLimit?: number | undefined; signal: AbortSignal }): Promise<ServedTerminal>;
-  terminalOutput(terminalId: string): Promise<{ output: string; truncated: boolean; exit: { code: number | null; signal: string | null } | null }>;
+  createTerminal(request: {
+    command: string;
+    args: readonly string[];
+    env: readonly { name: string; value: string }[];
+    cwd?: string | undefined;
+    outputByteLimit?: number | undefined;
+    signal: AbortSignal;
+  }): Promise<ServedTerminal>;
+  terminalOutput(
+    terminalId: string,
+  ): Promise<{ output: string; truncated: boolean; exit: { code: number | null; signal: string | null } | null }>;
   terminalExit(terminalId: string): Promise<{ code: number | null; signal: string | null }>;
   killTerminal(terminalId: string): Promise<void>;
   releaseTerminal(terminalId: string): Promise<void>;
   progress(state: 'starting' | 'opening_session' | 'resuming', detail: string): void;
   /** The process is gone, for whatever reason; called once. */
-  exited(exit: { reason: 'stopped' | 'crashed' | 'exited'; code: number | null; signal: string | null; sentence: string }): void;
+  exited(exit: {
+    reason: 'stopped' | 'crashed' | 'exited';
+    code: number | null;
+    signal: string | null;
+    sentence: string;
+  }): void;
 }
 
 /** For receipts and attestation. */
@@ -105,7 +149,10 @@ export interface AgentProcess {
   readonly ready: AgentReady;
   identity(): AgentIdentity;
   /** One at a time; the caller serialises (G-04). Images are read through `blob`. @throws Refusal agent_gone, agent_auth_required, agent_protocol_error */
-  prompt(content: readonly PromptPart[], blob: (sha256: string) => Promise<Uint8Array>): Promise<{ stopReason: StopReason; sentence?: string }>;
+  prompt(
+    content: readonly PromptPart[],
+    blob: (sha256: string) => Promise<Uint8Array>,
+  ): Promise<{ stopReason: StopReason; sentence?: string }>;
   /** Sends session/cancel. Pending permissions must be answered `cancelled` by the host's owner first. */
   cancel(): void;
   /** @throws Refusal forbidden for a mode that no longer asks, agent_protocol_error */
@@ -128,14 +175,25 @@ export interface StartRequest {
   readonly host: AgentHost;
   readonly signal: AbortSignal;
   /** Called as soon as the process exists, before initialize, with what to record for the boot sweep. */
-  readonly spawned: (process: { pid: number; startTime: string; marker: string; argv: readonly string[]; envNames: readonly string[] }) => Promise<void>;
+  readonly spawned: (process: {
+    pid: number;
+    startTime: string;
+    marker: string;
+    argv: readonly string[];
+    envNames: readonly string[];
+  }) => Promise<void>;
 }
 
 export interface Agents {
   list(): AgentSummary[];
   get(agentId: string): AgentSummary | null;
   probe(agentId: string): Promise<AgentSummary>;
-  add(spec: { title: string; command: string; args: readonly string[]; env: readonly { name: string; value: string }[] }): Promise<AgentSummary>;
+  add(spec: {
+    title: string;
+    command: string;
+    args: readonly string[];
+    env: readonly { name: string; value: string }[];
+  }): Promise<AgentSummary>;
   enable(agentId: string, enabled: boolean): Promise<AgentSummary>;
   setDefault(agentId: string): Promise<AgentSummary>;
   remove(agentId: string): Promise<void>;

@@ -7,7 +7,8 @@ import { delimiter, dirname } from 'node:path';
 import { commonEnv, type CatalogueEntry } from './catalogue.ts';
 import { markerName } from './procfs.ts';
 
-const matches = (name: string, pattern: string): boolean => (pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern);
+const matches = (name: string, pattern: string): boolean =>
+  pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 
 /** OpenCode asks only where its configuration says so; ours is laid over the operator's, which keeps the rest. */
 const openCodeConfig = (given: string | undefined): string => {
@@ -38,7 +39,12 @@ const looksSecret = /key|token|secret|password|credential/i;
 export const agentEnvironment = (
   entry: CatalogueEntry,
   bridgeEnv: Readonly<Record<string, string | undefined>>,
-  options: { marker: string; interpreter: string | null; cwd: string | null; added: readonly { name: string; value: string }[] },
+  options: {
+    marker: string;
+    interpreter: string | null;
+    cwd: string | null;
+    added: readonly { name: string; value: string }[];
+  },
 ): AgentEnvironment => {
   const allowed = [...commonEnv, ...entry.envAllow];
   const env: Record<string, string> = {};
@@ -48,7 +54,8 @@ export const agentEnvironment = (
   Object.assign(env, entry.quietEnv, { TERM: 'dumb', NO_COLOR: '1' });
   if (entry.id === 'opencode') env['OPENCODE_CONFIG_CONTENT'] = openCodeConfig(env['OPENCODE_CONFIG_CONTENT']);
   for (const { name, value } of options.added) env[name] = value;
-  if (options.interpreter !== null) env['PATH'] = [dirname(options.interpreter), env['PATH'] ?? ''].filter((part) => part !== '').join(delimiter);
+  if (options.interpreter !== null)
+    env['PATH'] = [dirname(options.interpreter), env['PATH'] ?? ''].filter((part) => part !== '').join(delimiter);
   if (options.cwd !== null) env['PWD'] = options.cwd;
   env[markerName] = options.marker;
   return {

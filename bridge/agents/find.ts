@@ -35,7 +35,13 @@ const isExecutable = (file: string): boolean => {
 export const onPath = (name: string, path: string): string | null => {
   if (isAbsolute(name)) return isExecutable(name) ? name : null;
   if (name.includes('/')) return null;
-  return path.split(delimiter).filter(isAbsolute).map((directory) => join(directory, name)).find(isExecutable) ?? null;
+  return (
+    path
+      .split(delimiter)
+      .filter(isAbsolute)
+      .map((directory) => join(directory, name))
+      .find(isExecutable) ?? null
+  );
 };
 
 /** Words after `#!`, or null. */
@@ -60,7 +66,12 @@ const nodeFlags = (words: readonly string[] | null): string[] | null => {
 };
 
 const majorOf = (node: string): number => {
-  const { stdout } = spawnSync(node, ['--version'], { encoding: 'utf8', env: {}, timeout: limits.probeMs, stdio: ['ignore', 'pipe', 'ignore'] });
+  const { stdout } = spawnSync(node, ['--version'], {
+    encoding: 'utf8',
+    env: {},
+    timeout: limits.probeMs,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   return Number(/^v(\d+)\./.exec(stdout ?? '')?.[1] ?? 0);
 };
 
@@ -89,7 +100,10 @@ export const resolveProgram = (file: string, args: readonly string[], nodeFor: (
   const flags = nodeFlags(shebang(real));
   if (flags === null) {
     // `node script.js` given as a command: what runs is the script, so that is hashed too.
-    const script = basename(real) === 'node' && args[0] !== undefined && isAbsolute(args[0]) && isFile(args[0]) ? realpathSync(args[0]) : null;
+    const script =
+      basename(real) === 'node' && args[0] !== undefined && isAbsolute(args[0]) && isFile(args[0])
+        ? realpathSync(args[0])
+        : null;
     return { argv: [real, ...args], entry: script };
   }
   return { argv: [nodeFor(), ...flags, real, ...args], entry: real };

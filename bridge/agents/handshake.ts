@@ -16,11 +16,15 @@ const nullable = <T extends z.core.$ZodType>(schema: T) => z.optional(z.nullable
 const presence = nullable(z.unknown());
 const initialized = z.looseObject({
   protocolVersion: z.unknown(),
-  agentInfo: nullable(z.looseObject({ name: nullable(z.string()), title: nullable(z.string()), version: nullable(z.string()) })),
+  agentInfo: nullable(
+    z.looseObject({ name: nullable(z.string()), title: nullable(z.string()), version: nullable(z.string()) }),
+  ),
   agentCapabilities: nullable(
     z.looseObject({
       loadSession: nullable(z.boolean()),
-      promptCapabilities: nullable(z.looseObject({ image: nullable(z.boolean()), embeddedContext: nullable(z.boolean()) })),
+      promptCapabilities: nullable(
+        z.looseObject({ image: nullable(z.boolean()), embeddedContext: nullable(z.boolean()) }),
+      ),
       sessionCapabilities: nullable(z.looseObject({ resume: presence, close: presence })),
     }),
   ),
@@ -45,7 +49,8 @@ export interface Opened {
 }
 
 /** -32000 is ACP's; Gemini passes the HTTP status on. */
-const isAuthRequired = (error: unknown): boolean => error instanceof RequestError && (error.code === -32000 || error.code === 401);
+const isAuthRequired = (error: unknown): boolean =>
+  error instanceof RequestError && (error.code === -32000 || error.code === 401);
 
 /** The refusal for an error the agent answered with, or whatever else happened, while `what` was awaited. */
 export const refusalOf = (error: unknown, entry: CatalogueEntry, what: string): Refusal => {
@@ -59,11 +64,18 @@ export const refusalOf = (error: unknown, entry: CatalogueEntry, what: string): 
     });
   }
   const said = error instanceof RequestError ? `“${oneLine(error.message)}” (${error.code})` : 'something unexpected';
-  return new Refusal('agent_start_failed', { message: `${entry.title} answered ${said} while ${what} was awaited.`, cause: error });
+  return new Refusal('agent_start_failed', {
+    message: `${entry.title} answered ${said} while ${what} was awaited.`,
+    cause: error,
+  });
 };
 
 /** @throws Refusal agent_start_failed, agent_auth_required, agent_protocol_error */
-export const initialize = async (connection: Connection, entry: CatalogueEntry, bridgeVersion: string): Promise<Capabilities> => {
+export const initialize = async (
+  connection: Connection,
+  entry: CatalogueEntry,
+  bridgeVersion: string,
+): Promise<Capabilities> => {
   const request = {
     protocolVersion: PROTOCOL_VERSION,
     clientCapabilities: { fs: { readTextFile: entry.served, writeTextFile: entry.served }, terminal: entry.served },
@@ -71,26 +83,40 @@ export const initialize = async (connection: Connection, entry: CatalogueEntry, 
   };
   let answer: unknown;
   try {
-    answer = await connection.request('initialize', request, { timeoutMs: limits.initializeMs, what: 'its first answer' });
+    answer = await connection.request('initialize', request, {
+      timeoutMs: limits.initializeMs,
+      what: 'its first answer',
+    });
   } catch (error) {
     throw refusalOf(error, entry, 'its first answer');
   }
   const parsed = z.safeParse(initialized, answer);
-  if (!parsed.success) throw new Refusal('agent_protocol_error', { message: `${entry.title} answered initialize with something that is not ACP.` });
+  if (!parsed.success)
+    throw new Refusal('agent_protocol_error', {
+      message: `${entry.title} answered initialize with something that is not ACP.`,
+    });
   const { protocolVersion, agentInfo, agentCapabilities, authMethods } = parsed.data;
   if (protocolVersion !== PROTOCOL_VERSION) {
     const version = typeof protocolVersion === 'number' ? String(protocolVersion) : 'something else';
-    throw new Refusal('agent_protocol_error', { message: `${entry.title} speaks version ${version} of ACP; this bridge speaks ${PROTOCOL_VERSION}.` });
+    throw new Refusal('agent_protocol_error', {
+      message: `${entry.title} speaks version ${version} of ACP; this bridge speaks ${PROTOCOL_VERSION}.`,
+    });
   }
   const prompts = agentCapabilities?.promptCapabilities;
   return {
     name: oneLine(agentInfo?.title ?? agentInfo?.name ?? entry.title, 200),
     version: oneLine(agentInfo?.version ?? 'unknown', 100),
     load: agentCapabilities?.loadSession === true,
-    resume: agentCapabilities?.sessionCapabilities?.resume !== undefined && agentCapabilities.sessionCapabilities.resume !== null,
+    resume:
+      agentCapabilities?.sessionCapabilities?.resume !== undefined &&
+      agentCapabilities.sessionCapabilities.resume !== null,
     images: prompts?.image === true,
     embeddedContext: prompts?.embeddedContext === true,
-    authMethods: (authMethods ?? []).flatMap((method) => (typeof method === 'object' && method !== null && 'id' in method && typeof method.id === 'string' ? [method.id] : [])),
+    authMethods: (authMethods ?? []).flatMap((method) =>
+      typeof method === 'object' && method !== null && 'id' in method && typeof method.id === 'string'
+        ? [method.id]
+        : [],
+    ),
   };
 };
 
@@ -110,7 +136,11 @@ export interface OpenRequest {
 const signIn = async ({ connection, entry, capabilities, hasEnv }: OpenRequest): Promise<boolean> => {
   const way = entry.authenticate;
   if (way === null || !way.whenEnv.some(hasEnv) || !capabilities.authMethods.includes(way.methodId)) return false;
-  await connection.request('authenticate', { methodId: way.methodId }, { timeoutMs: limits.sessionNewMs, what: 'its sign-in' });
+  await connection.request(
+    'authenticate',
+    { methodId: way.methodId },
+    { timeoutMs: limits.sessionNewMs, what: 'its sign-in' },
+  );
   return true;
 };
 
@@ -128,20 +158,34 @@ const newSession = async (request: OpenRequest, contextLost: string | null): Pro
   const { connection, entry, cwd, progress } = request;
   progress('opening_session', `Waiting for ${entry.title} to open a session.`);
   const params = { cwd, mcpServers: [], ...(entry.sessionMeta === null ? {} : { _meta: entry.sessionMeta }) };
-  const answer = await signedIn(request, () => connection.request('session/new', params, { timeoutMs: limits.sessionNewMs, what: 'a new session' }));
+  const answer = await signedIn(request, () =>
+    connection.request('session/new', params, { timeoutMs: limits.sessionNewMs, what: 'a new session' }),
+  );
   const sessionId = typeof answer === 'object' && answer !== null && 'sessionId' in answer ? answer.sessionId : null;
-  if (typeof sessionId !== 'string' || sessionId === '') throw new Refusal('agent_protocol_error', { message: `${entry.title} opened a session without naming it.` });
+  if (typeof sessionId !== 'string' || sessionId === '')
+    throw new Refusal('agent_protocol_error', { message: `${entry.title} opened a session without naming it.` });
   return { sessionId, how: 'new', contextLost, declared: declared(answer) };
 };
 
 /** Takes a former session up by one way. Null with the reason where the agent says no. */
-const takeUp = async (request: OpenRequest, sessionId: string, how: 'resume' | 'load'): Promise<Opened | { readonly reason: string }> => {
+const takeUp = async (
+  request: OpenRequest,
+  sessionId: string,
+  how: 'resume' | 'load',
+): Promise<Opened | { readonly reason: string }> => {
   const { connection, entry, cwd, progress, replaying } = request;
   progress('resuming', `Waiting for ${entry.title} to take the conversation up again.`);
-  const params = { sessionId, cwd, mcpServers: [], ...(entry.sessionMeta === null ? {} : { _meta: entry.sessionMeta }) };
+  const params = {
+    sessionId,
+    cwd,
+    mcpServers: [],
+    ...(entry.sessionMeta === null ? {} : { _meta: entry.sessionMeta }),
+  };
   replaying(how === 'load');
   try {
-    const answer = await signedIn(request, () => connection.request(`session/${how}`, params, { timeoutMs: limits.sessionNewMs, what: 'the former session' }));
+    const answer = await signedIn(request, () =>
+      connection.request(`session/${how}`, params, { timeoutMs: limits.sessionNewMs, what: 'the former session' }),
+    );
     return { sessionId, how, contextLost: null, declared: declared(answer) };
   } catch (error) {
     if (!(error instanceof RequestError) || isAuthRequired(error)) throw error;

@@ -25,7 +25,8 @@ const endOfValue = (json: string, at: number): number => {
   if (first === '"') return endOfString(json, at);
   if (first !== '{' && first !== '[') {
     let index = at;
-    while (index < json.length && !',]}'.includes(json[index] as string) && !isSpace(json.charCodeAt(index))) index += 1;
+    while (index < json.length && !',]}'.includes(json[index] as string) && !isSpace(json.charCodeAt(index)))
+      index += 1;
     return index;
   }
   let depth = 0;

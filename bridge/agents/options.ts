@@ -22,14 +22,25 @@ const modes = z.looseObject({ currentModeId: z.string(), availableModes: z.array
 const mode = z.looseObject({ id: z.string(), ...named });
 const models = z.looseObject({ currentModelId: z.string(), availableModels: z.array(z.unknown()) });
 const model = z.looseObject({ modelId: z.string(), ...named });
-const permissionOption = z.looseObject({ optionId: z.string(), name: nullable(z.string()), kind: nullable(z.unknown()) });
+const permissionOption = z.looseObject({
+  optionId: z.string(),
+  name: nullable(z.string()),
+  kind: nullable(z.unknown()),
+});
 
-const readAll = <T extends z.core.$ZodType, R>(schema: T, values: readonly unknown[], read: (value: z.infer<T>) => R): R[] =>
+const readAll = <T extends z.core.$ZodType, R>(
+  schema: T,
+  values: readonly unknown[],
+  read: (value: z.infer<T>) => R,
+): R[] =>
   values.flatMap((value) => {
     const parsed = z.safeParse(schema, value);
     return parsed.success ? [read(parsed.data)] : [];
   });
-const about = (described: { name?: string | null | undefined; description?: string | null | undefined }, id: string) => ({
+const about = (
+  described: { name?: string | null | undefined; description?: string | null | undefined },
+  id: string,
+) => ({
   name: described.name ?? id,
   ...(typeof described.description === 'string' ? { description: described.description } : {}),
 });
@@ -54,11 +65,17 @@ export const configOptions = (values: unknown): AgentOption[] => {
 };
 
 /** The option that is the permission mode, or the model: by its category, which the protocol reserves for that. */
-export const modeOption = (options: readonly AgentOption[]): AgentOption | null => options.find((option) => option.category === 'mode') ?? null;
-export const modelOption = (options: readonly AgentOption[]): AgentOption | null => options.find((option) => option.category === 'model') ?? null;
+export const modeOption = (options: readonly AgentOption[]): AgentOption | null =>
+  options.find((option) => option.category === 'mode') ?? null;
+export const modelOption = (options: readonly AgentOption[]): AgentOption | null =>
+  options.find((option) => option.category === 'model') ?? null;
 
 const asModes = (option: AgentOption): ModeInfo[] =>
-  option.choices.map(({ value, name, description }) => ({ id: value, name, ...(description === undefined ? {} : { description }) }));
+  option.choices.map(({ value, name, description }) => ({
+    id: value,
+    name,
+    ...(description === undefined ? {} : { description }),
+  }));
 
 export interface Declared {
   readonly modes: readonly ModeInfo[];
@@ -78,9 +95,21 @@ export const declared = (answer: unknown): Declared => {
   const modelFrom = modelOption(options);
   return {
     options,
-    modes: own.success ? readAll(mode, own.data.availableModes, (found) => ({ id: found.id, ...about(found, found.id) })) : modeFrom === null ? [] : asModes(modeFrom),
+    modes: own.success
+      ? readAll(mode, own.data.availableModes, (found) => ({ id: found.id, ...about(found, found.id) }))
+      : modeFrom === null
+        ? []
+        : asModes(modeFrom),
     modeId: own.success ? own.data.currentModeId : (modeFrom?.value ?? null),
-    models: modelFrom !== null ? asModes(modelFrom) : legacy.success ? readAll(model, legacy.data.availableModels, (found) => ({ id: found.modelId, ...about(found, found.modelId) })) : [],
+    models:
+      modelFrom !== null
+        ? asModes(modelFrom)
+        : legacy.success
+          ? readAll(model, legacy.data.availableModels, (found) => ({
+              id: found.modelId,
+              ...about(found, found.modelId),
+            }))
+          : [],
     modelId: modelFrom?.value ?? (legacy.success ? legacy.data.currentModelId : null),
   };
 };
@@ -94,9 +123,15 @@ export const permissionOptions = (values: unknown, prefer: readonly string[]): A
   if (!Array.isArray(values)) return [];
   const read = readAll(permissionOption, values, (option): ApprovalOption => {
     const kind = typeof option.kind === 'string' ? option.kind : String(option.kind ?? 'unknown');
-    return { id: option.optionId, name: option.name ?? option.optionId, kind: kind.slice(0, 100), meaning: meaningOf(kind) };
+    return {
+      id: option.optionId,
+      name: option.name ?? option.optionId,
+      kind: kind.slice(0, 100),
+      meaning: meaningOf(kind),
+    };
   });
-  const rank = (option: ApprovalOption): number => (prefer.includes(option.id) ? prefer.indexOf(option.id) : prefer.length + (option.kind === 'reject_always' ? 1 : 0));
+  const rank = (option: ApprovalOption): number =>
+    prefer.includes(option.id) ? prefer.indexOf(option.id) : prefer.length + (option.kind === 'reject_always' ? 1 : 0);
   return read
     .filter((option) => option.kind !== 'allow_always')
     .sort((a, b) => (a.meaning === 'deny' && b.meaning === 'deny' ? rank(a) - rank(b) : 0));

@@ -58,7 +58,8 @@ export const hold = async (
     child.once('error', (cause) => reject(new Refusal('agent_start_failed', { cause })));
   });
   const { pid, stdin, stdout, stderr } = child;
-  if (pid === undefined || stdin === null || stdout === null || stderr === null) throw new Refusal('agent_start_failed');
+  if (pid === undefined || stdin === null || stdout === null || stderr === null)
+    throw new Refusal('agent_start_failed');
   const lifetime = child.stdio[3] as Writable | undefined;
   // A write to a process that has just ended is no event of its own: the exit tells it.
   stdin.on('error', () => undefined);

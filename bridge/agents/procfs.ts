@@ -36,19 +36,24 @@ export const isZombie = (pid: number): boolean => statFields(pid)?.[0] === 'Z';
 /** The marker this process carries in its environment, or null. */
 export const markerOf = (pid: number): string | null => {
   const prefix = `${markerName}=`;
-  const entry = read(pid, 'environ')?.split('\0').find((part) => part.startsWith(prefix));
+  const entry = read(pid, 'environ')
+    ?.split('\0')
+    .find((part) => part.startsWith(prefix));
   return entry === undefined ? null : entry.slice(prefix.length);
 };
 
 export const pids = (): number[] => {
   try {
-    return readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name)).map(Number);
+    return readdirSync('/proc')
+      .filter((name) => /^[0-9]+$/.test(name))
+      .map(Number);
   } catch {
     return []; // no /proc here: containment is best effort and says so
   }
 };
 
 /** Every process but this one that carries the marker. A zombie has no environment left and is not found. */
-export const marked = (marker: string): number[] => pids().filter((pid) => pid !== process.pid && markerOf(pid) === marker);
+export const marked = (marker: string): number[] =>
+  pids().filter((pid) => pid !== process.pid && markerOf(pid) === marker);
 
 export const childrenOf = (pid: number): number[] => pids().filter((candidate) => parentOf(candidate) === pid);

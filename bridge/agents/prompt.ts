@@ -9,9 +9,14 @@ import { Refusal } from '#protocol/errors.ts';
 import type { PromptPart } from '#protocol/methods/conversation.ts';
 
 type BlobPart = Extract<PromptPart, { type: 'blob' }>;
-const isText = (mime: string): boolean => /^text\/|^application\/(?:json|xml|x-ndjson|javascript|toml|yaml)$|\+(?:json|xml)$/.test(mime);
+const isText = (mime: string): boolean =>
+  /^text\/|^application\/(?:json|xml|x-ndjson|javascript|toml|yaml)$|\+(?:json|xml)$/.test(mime);
 
-const blobBlock = (part: BlobPart, bytes: Uint8Array, capabilities: { images: boolean; embeddedContext: boolean }): ContentBlock => {
+const blobBlock = (
+  part: BlobPart,
+  bytes: Uint8Array,
+  capabilities: { images: boolean; embeddedContext: boolean },
+): ContentBlock => {
   const { mime, name = 'attachment' } = part.blob;
   if (mime.startsWith('image/')) {
     if (!capabilities.images) throw new Refusal('blob_unsupported', { message: 'This agent does not take images.' });
@@ -33,7 +38,8 @@ export const promptBlocks = async (
   const blocks: ContentBlock[] = [];
   for (const part of content) {
     if (part.type === 'text') blocks.push({ type: 'text', text: part.text });
-    else if (part.type === 'file') blocks.push({ type: 'resource_link', uri: pathToFileURL(join(cwd, part.path)).href, name: part.path });
+    else if (part.type === 'file')
+      blocks.push({ type: 'resource_link', uri: pathToFileURL(join(cwd, part.path)).href, name: part.path });
     else blocks.push(blobBlock(part, await blob(part.blob.sha256), capabilities));
   }
   return blocks;

@@ -42,12 +42,25 @@ const shapes = [
 
 /** Takes known secret values (of 6 units and more) and everything of the shape of one out of `text`. */
 export const redact = (text: string, secrets: readonly string[]): string => {
-  const plain = secrets.filter((secret) => secret.length >= 6).reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text);
-  return shapes.reduce((rest, shape) => rest.replace(shape, (match, label: unknown) => `${typeof label === 'string' && match.startsWith(label) ? label : ''}[redacted]`), plain);
+  const plain = secrets
+    .filter((secret) => secret.length >= 6)
+    .reduce((rest, secret) => rest.replaceAll(secret, '[redacted]'), text);
+  return shapes.reduce(
+    (rest, shape) =>
+      rest.replace(
+        shape,
+        (match, label: unknown) => `${typeof label === 'string' && match.startsWith(label) ? label : ''}[redacted]`,
+      ),
+    plain,
+  );
 };
 
 /** Agent words for a sentence of ours: one line, no control characters, bounded. */
 export const oneLine = (text: string, maxUnits = 300): string => {
-  const line = text.slice(0, limits.inlineHeadUnits).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ').replace(/\s+/g, ' ').trim();
+  const line = text
+    .slice(0, limits.inlineHeadUnits)
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
   return line.length > maxUnits ? `${line.slice(0, maxUnits)} …` : line;
 };

@@ -11,7 +11,15 @@ import { z } from '#protocol/schema.ts';
 import type { CatalogueEntry } from './catalogue.ts';
 import { connect, RequestError, type Connection, type Received } from './connection.ts';
 import type { Holding } from './containment.ts';
-import type { AgentHost, AgentIdentity, AgentItem, AgentProcess, AgentReady, PermissionRequest, ToolCallState } from './contract.ts';
+import type {
+  AgentHost,
+  AgentIdentity,
+  AgentItem,
+  AgentProcess,
+  AgentReady,
+  PermissionRequest,
+  ToolCallState,
+} from './contract.ts';
 import type { AgentEnvironment } from './environment.ts';
 import { initialize, openSession, refusalOf, type Capabilities, type Opened } from './handshake.ts';
 import { permissionOptions } from './options.ts';
@@ -34,7 +42,13 @@ export interface RunRequest {
   readonly modeId: string | undefined;
   readonly host: AgentHost;
   readonly signal: AbortSignal;
-  readonly spawned: (process: { pid: number; startTime: string; marker: string; argv: readonly string[]; envNames: readonly string[] }) => Promise<void>;
+  readonly spawned: (process: {
+    pid: number;
+    startTime: string;
+    marker: string;
+    argv: readonly string[];
+    envNames: readonly string[];
+  }) => Promise<void>;
   /** Hashes of what runs, computed while the agent starts. */
   readonly hashes: Promise<{ executableSha256: string; entrySha256: string | null }>;
   readonly log: (message: string, error: unknown) => void;
@@ -43,7 +57,13 @@ export interface RunRequest {
 const sessionUpdate = z.looseObject({ sessionId: z.string(), update: z.unknown() });
 const permissionRequest = z.looseObject({ toolCall: z.optional(z.unknown()), options: z.optional(z.unknown()) });
 const promptAnswer = z.looseObject({ stopReason: z.string() });
-const agentStops = ['end_turn', 'max_tokens', 'max_turn_requests', 'refusal', 'cancelled'] as const satisfies readonly StopReason[];
+const agentStops = [
+  'end_turn',
+  'max_tokens',
+  'max_turn_requests',
+  'refusal',
+  'cancelled',
+] as const satisfies readonly StopReason[];
 /** While a former session is loaded its messages are replayed; our transcript has them already. */
 const newsWhileReplaying: readonly AgentItem['type'][] = ['mode', 'options', 'commands', 'usage', 'title'];
 const silent: readonly AgentItem['type'][] = ['mode', 'options', 'commands', 'usage', 'title', 'notice'];
@@ -79,7 +99,13 @@ class Running {
       ...served(host, entry.served),
       update: (received) => this.#update(received),
       permission: (received, signal) => this.#permission(received, signal),
-      refused: (method) => this.#item({ type: 'notice', level: 'info', code: 'refused_call', sentence: `The agent called ${oneLine(method, 100)}, which was not offered to it; it was refused.` }),
+      refused: (method) =>
+        this.#item({
+          type: 'notice',
+          level: 'info',
+          code: 'refused_call',
+          sentence: `The agent called ${oneLine(method, 100)}, which was not offered to it; it was refused.`,
+        }),
       garbage: (why, head) => this.#item(garbageItem(why, head)),
       broken: (sentence) => this.#break(sentence),
     });
@@ -130,12 +156,19 @@ class Running {
     if (this.#exit !== null) return;
     this.#stopping = true;
     this.#process.terminate();
-    const timer = new Promise<'late'>((resolve) => setTimeout(resolve, atOnce ? 0 : limits.terminateMs, 'late').unref());
+    const timer = new Promise<'late'>((resolve) =>
+      setTimeout(resolve, atOnce ? 0 : limits.terminateMs, 'late').unref(),
+    );
     if ((await Promise.race([this.#process.gone, timer])) === 'late') await this.#process.kill();
     await this.gone;
   }
 
-  #facade(session: Session, capabilities: Capabilities, opened: Opened, hashes: Awaited<RunRequest['hashes']>): AgentProcess {
+  #facade(
+    session: Session,
+    capabilities: Capabilities,
+    opened: Opened,
+    hashes: Awaited<RunRequest['hashes']>,
+  ): AgentProcess {
     const { entry, argv, environment, marker, holding } = this.#request;
     const ready: AgentReady = {
       name: capabilities.name,
@@ -185,13 +218,19 @@ class Running {
     };
   }
 
-  async #prompt(session: Session, capabilities: Capabilities, content: readonly PromptPart[], blob: (sha256: string) => Promise<Uint8Array>): Promise<{ stopReason: StopReason; sentence?: string }> {
+  async #prompt(
+    session: Session,
+    capabilities: Capabilities,
+    content: readonly PromptPart[],
+    blob: (sha256: string) => Promise<Uint8Array>,
+  ): Promise<{ stopReason: StopReason; sentence?: string }> {
     const prompt = await promptBlocks(content, this.#request.cwd, capabilities, blob);
     this.#said = false;
     this.#cancelled = false;
     this.#putBack = false;
     const end = await this.#live(() => this.#turn(session, prompt));
-    for (const item of this.#translation.closeOpen(end.stopReason === 'cancelled' ? 'cancelled' : 'failed')) this.#item(item);
+    for (const item of this.#translation.closeOpen(end.stopReason === 'cancelled' ? 'cancelled' : 'failed'))
+      this.#item(item);
     return end;
   }
 
@@ -211,15 +250,19 @@ class Running {
     if (this.#cancelled) return { stopReason: 'cancelled' };
     const parsed = z.safeParse(promptAnswer, answer);
     const stopReason = parsed.success ? agentStops.find((known) => known === parsed.data.stopReason) : undefined;
-    if (stopReason === undefined) return { stopReason: 'failed', sentence: `${title} ended its turn without a reason that ACP knows.` };
-    if (stopReason === 'end_turn' && !this.#said) return { stopReason: 'failed', sentence: `${title} ended its turn without a word.` };
+    if (stopReason === undefined)
+      return { stopReason: 'failed', sentence: `${title} ended its turn without a reason that ACP knows.` };
+    if (stopReason === 'end_turn' && !this.#said)
+      return { stopReason: 'failed', sentence: `${title} ended its turn without a word.` };
     return { stopReason };
   }
 
   /** Runs `work`; when the process ends meanwhile, that is the answer. @throws Refusal agent_gone */
   async #live<T>(work: () => Promise<T>): Promise<T> {
     const over = this.gone.then((sentence): never => {
-      throw new Refusal('agent_gone', { message: `${sentence} The transcript is safe; send a message to start it again.` });
+      throw new Refusal('agent_gone', {
+        message: `${sentence} The transcript is safe; send a message to start it again.`,
+      });
     });
     try {
       return await Promise.race([work(), over]);
@@ -241,7 +284,14 @@ class Running {
 
   #update(received: Received): void {
     const parsed = z.safeParse(sessionUpdate, received.params);
-    if (!parsed.success) return this.#item({ type: 'notice', level: 'warn', code: 'unreadable_event', sentence: 'The agent sent an update that could not be read.', raw: rawOf(received.params) });
+    if (!parsed.success)
+      return this.#item({
+        type: 'notice',
+        level: 'warn',
+        code: 'unreadable_event',
+        sentence: 'The agent sent an update that could not be read.',
+        raw: rawOf(received.params),
+      });
     // Sessions of sub-agents have their own; they stay in the tee.
     if (this.#session !== null && parsed.data.sessionId !== this.#session.id) return;
     const items = this.#translation.update(parsed.data.update, (...path) => received.textAt(['update', ...path]));
@@ -258,29 +308,49 @@ class Running {
     const session = this.#session;
     const before = session?.enforcement;
     if (session === null || !session.heard(item) || !this.#ready) return;
-    if (before !== 'unrestricted') this.#item({ type: 'notice', level: 'warn', code: 'mode_not_asking', sentence: session.enforcementWhy });
+    if (before !== 'unrestricted')
+      this.#item({ type: 'notice', level: 'warn', code: 'mode_not_asking', sentence: session.enforcementWhy });
     // Once a turn: an agent that insists is not argued with, its level says what it is.
     if (this.#putBack) return;
     this.#putBack = true;
     void session.forceAsking(undefined).then(() => {
       if (session.enforcement !== 'cooperative' || session.modeId === null) return;
       this.#item({ type: 'mode', modeId: session.modeId });
-      this.#item({ type: 'notice', level: 'info', code: 'mode_asking', sentence: 'It was put back into the mode in which it asks.' });
+      this.#item({
+        type: 'notice',
+        level: 'info',
+        code: 'mode_asking',
+        sentence: 'It was put back into the mode in which it asks.',
+      });
     });
   }
 
   async #permission(received: Received, signal: AbortSignal): Promise<unknown> {
     const { host, entry } = this.#request;
     const params = z.safeParse(permissionRequest, received.params);
-    const asked = params.success ? this.#translation.permission(params.data.toolCall, (...path) => received.textAt(['toolCall', ...path])) : null;
+    const asked = params.success
+      ? this.#translation.permission(params.data.toolCall, (...path) => received.textAt(['toolCall', ...path]))
+      : null;
     for (const item of asked?.items ?? []) this.#item(item);
     const options = permissionOptions(params.success ? params.data.options : null, entry.preferReject);
     if (asked === null || options.length === 0) {
-      this.#item({ type: 'notice', level: 'warn', code: 'unreadable_event', sentence: 'The agent asked for permission in a way that could not be read.', raw: rawOf(received.params) });
+      this.#item({
+        type: 'notice',
+        level: 'warn',
+        code: 'unreadable_event',
+        sentence: 'The agent asked for permission in a way that could not be read.',
+        raw: rawOf(received.params),
+      });
     }
-    const request: PermissionRequest = { call: asked?.call ?? this.#unreadableCall(received), announced: asked?.announced ?? false, options, signal };
+    const request: PermissionRequest = {
+      call: asked?.call ?? this.#unreadableCall(received),
+      announced: asked?.announced ?? false,
+      options,
+      signal,
+    };
     const answer = await host.permission(request);
-    if (answer.outcome !== 'selected' || !options.some((option) => option.id === answer.optionId)) return { outcome: { outcome: 'cancelled' } };
+    if (answer.outcome !== 'selected' || !options.some((option) => option.id === answer.optionId))
+      return { outcome: { outcome: 'cancelled' } };
     const note = answer.note === undefined ? {} : { _meta: { 'countersign.note': answer.note } };
     return { outcome: { outcome: 'selected', optionId: answer.optionId }, ...note };
   }
@@ -336,8 +406,18 @@ class Running {
 const rawOf = (params: unknown): string => JSON.stringify(params)?.slice(0, limits.inlineHeadUnits) ?? '';
 
 const garbageItem = (why: 'not_json' | 'too_long' | 'not_utf8', head: string): AgentItem => {
-  const what = { not_json: 'lines that are not ACP', too_long: 'a line that is too long', not_utf8: 'a line that is not UTF-8' }[why];
-  return { type: 'notice', level: 'info', code: 'agent_noise', sentence: `The agent wrote ${what}; such lines are left out.`, raw: head };
+  const what = {
+    not_json: 'lines that are not ACP',
+    too_long: 'a line that is too long',
+    not_utf8: 'a line that is not UTF-8',
+  }[why];
+  return {
+    type: 'notice',
+    level: 'info',
+    code: 'agent_noise',
+    sentence: `The agent wrote ${what}; such lines are left out.`,
+    raw: head,
+  };
 };
 
 /**
@@ -350,14 +430,22 @@ export const run = async (request: RunRequest): Promise<AgentProcess> => {
   const { holding, argv, cwd, environment, marker } = request;
   const process = await hold(holding, { argv, cwd, env: environment.env, marker });
   const running = new Running(request, process);
-  const aborted = new Promise<never>((_, reject) => request.signal.addEventListener('abort', () => reject(new Refusal('cancelled')), { once: true }));
+  const aborted = new Promise<never>((_, reject) =>
+    request.signal.addEventListener('abort', () => reject(new Refusal('cancelled')), { once: true }),
+  );
   const gone = running.gone.then((): never => {
     throw new Refusal('agent_gone');
   });
   gone.catch(() => undefined); // of an agent that ends long after its start: told through the host
   try {
     // Recorded before it is spoken to: what the sweep does not know of, it cannot end.
-    await request.spawned({ pid: process.pid, startTime: process.startTime, marker, argv, envNames: environment.names });
+    await request.spawned({
+      pid: process.pid,
+      startTime: process.startTime,
+      marker,
+      argv,
+      envNames: environment.names,
+    });
     return await Promise.race([running.start(), aborted, gone]);
   } catch (error) {
     throw await running.explain(error);

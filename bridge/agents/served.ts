@@ -6,14 +6,21 @@
 import type { Serves } from './connection.ts';
 import type { AgentHost } from './contract.ts';
 
-const exitStatus = (exit: { code: number | null; signal: string | null }) => ({ exitCode: exit.code, signal: exit.signal });
+const exitStatus = (exit: { code: number | null; signal: string | null }) => ({
+  exitCode: exit.code,
+  signal: exit.signal,
+});
 
 export const served = (host: AgentHost, advertised: boolean): Pick<Serves, 'files' | 'terminals'> => {
   if (!advertised) return { files: null, terminals: null };
   return {
     files: {
       read: async ({ path, line, limit }) => ({
-        content: await host.readTextFile({ path, ...(typeof line === 'number' ? { line } : {}), ...(typeof limit === 'number' ? { limit } : {}) }),
+        content: await host.readTextFile({
+          path,
+          ...(typeof line === 'number' ? { line } : {}),
+          ...(typeof limit === 'number' ? { limit } : {}),
+        }),
       }),
       write: ({ path, content }, signal) => host.writeTextFile({ path, content, signal }),
     },

@@ -28,7 +28,12 @@ export class Session {
   readonly #modeByOption: boolean;
   #modesHeard = 0;
 
-  constructor(connection: Connection, entry: CatalogueEntry, opened: Opened, heard: { modeId: string | null; options: readonly AgentOption[] | null }) {
+  constructor(
+    connection: Connection,
+    entry: CatalogueEntry,
+    opened: Opened,
+    heard: { modeId: string | null; options: readonly AgentOption[] | null },
+  ) {
     this.#connection = connection;
     this.#entry = entry;
     this.id = opened.sessionId;
@@ -38,7 +43,10 @@ export class Session {
     this.modeId = heard.modeId ?? opened.declared.modeId;
     this.modelId = opened.declared.modelId;
     const option = modeOption(opened.declared.options);
-    this.#modeByOption = option !== null && option.choices.length === this.modes.length && option.choices.every((choice, index) => choice.value === this.modes[index]?.id);
+    this.#modeByOption =
+      option !== null &&
+      option.choices.length === this.modes.length &&
+      option.choices.every((choice, index) => choice.value === this.modes[index]?.id);
     this.enforcement = entry.level;
     this.enforcementWhy = entry.levelWhy;
   }
@@ -56,22 +64,39 @@ export class Session {
       return;
     }
     const modeId = wanted !== undefined && asking.safe.includes(wanted) ? wanted : asking.modeId;
-    if (!this.modes.some((mode) => mode.id === modeId)) return this.#level('unrestricted', `This version of ${title} does not offer the mode in which it asks.`);
+    if (!this.modes.some((mode) => mode.id === modeId))
+      return this.#level('unrestricted', `This version of ${title} does not offer the mode in which it asks.`);
     try {
       await this.#set(modeId);
       for (const [optionId, value] of Object.entries(asking.locked ?? {})) await this.#lock(optionId, value);
     } catch (error) {
-      return this.#level('unrestricted', `${title} did not take the mode in which it asks: ${error instanceof Error ? oneLine(error.message) : 'no reason given'}.`.slice(0, 500));
+      return this.#level(
+        'unrestricted',
+        `${title} did not take the mode in which it asks: ${error instanceof Error ? oneLine(error.message) : 'no reason given'}.`.slice(
+          0,
+          500,
+        ),
+      );
     }
-    const loose = Object.entries(asking.locked ?? {}).find(([id, value]) => this.options.some((option) => option.id === id && !sameValue(option.value, value)));
-    if (this.modeId !== modeId || loose !== undefined) return this.#level('unrestricted', `${title} did not stay in the mode in which it asks.`);
-    this.#level('cooperative', `${title} asks before it writes or runs a command; commands that only read may run unasked.`);
+    const loose = Object.entries(asking.locked ?? {}).find(([id, value]) =>
+      this.options.some((option) => option.id === id && !sameValue(option.value, value)),
+    );
+    if (this.modeId !== modeId || loose !== undefined)
+      return this.#level('unrestricted', `${title} did not stay in the mode in which it asks.`);
+    this.#level(
+      'cooperative',
+      `${title} asks before it writes or runs a command; commands that only read may run unasked.`,
+    );
   }
 
   /** @throws Refusal forbidden, agent_protocol_error */
   async setMode(modeId: string): Promise<void> {
-    if (!this.asks(modeId)) throw new Refusal('forbidden', { message: `In this mode ${this.#entry.title} would act without asking, so it is not offered.` });
-    if (!this.modes.some((mode) => mode.id === modeId)) throw new Refusal('agent_protocol_error', { message: `${this.#entry.title} does not have this mode.` });
+    if (!this.asks(modeId))
+      throw new Refusal('forbidden', {
+        message: `In this mode ${this.#entry.title} would act without asking, so it is not offered.`,
+      });
+    if (!this.modes.some((mode) => mode.id === modeId))
+      throw new Refusal('agent_protocol_error', { message: `${this.#entry.title} does not have this mode.` });
     await this.#asked(() => this.#set(modeId));
   }
 
@@ -88,10 +113,13 @@ export class Session {
   /** @throws Refusal forbidden, agent_protocol_error */
   async setOption(optionId: string, value: string): Promise<readonly AgentOption[]> {
     const option = this.options.find((candidate) => candidate.id === optionId);
-    if (option === undefined) throw new Refusal('agent_protocol_error', { message: `${this.#entry.title} does not have this option.` });
+    if (option === undefined)
+      throw new Refusal('agent_protocol_error', { message: `${this.#entry.title} does not have this option.` });
     const locked = this.#entry.asking?.locked?.[optionId];
     if ((option.category === 'mode' && !this.asks(value)) || (locked !== undefined && !sameValue(value, locked))) {
-      throw new Refusal('forbidden', { message: `With this ${this.#entry.title} would act without asking, so it is not offered.` });
+      throw new Refusal('forbidden', {
+        message: `With this ${this.#entry.title} would act without asking, so it is not offered.`,
+      });
     }
     await this.#asked(() => this.#setOption(option, value));
     return this.options;
@@ -123,7 +151,11 @@ export class Session {
     try {
       await work();
     } catch (error) {
-      if (error instanceof RequestError) throw new Refusal('agent_protocol_error', { message: `${this.#entry.title} refused: “${oneLine(error.message)}”.`, cause: error });
+      if (error instanceof RequestError)
+        throw new Refusal('agent_protocol_error', {
+          message: `${this.#entry.title} refused: “${oneLine(error.message)}”.`,
+          cause: error,
+        });
       throw error;
     }
   }
@@ -147,9 +179,13 @@ export class Session {
   }
 
   async #setOption(option: AgentOption, value: string): Promise<void> {
-    const typed = option.type === 'boolean' ? { type: 'boolean', value: value === 'true' || value === 'on' } : { value };
+    const typed =
+      option.type === 'boolean' ? { type: 'boolean', value: value === 'true' || value === 'on' } : { value };
     const answer = await this.#request('session/set_config_option', { configId: option.id, ...typed });
-    const answered = typeof answer === 'object' && answer !== null && 'configOptions' in answer ? configOptions(answer.configOptions) : null;
+    const answered =
+      typeof answer === 'object' && answer !== null && 'configOptions' in answer
+        ? configOptions(answer.configOptions)
+        : null;
     // Without an answer that lists them there is nothing to verify against: the former value stays what is known.
     if (answered !== null) this.options = answered;
   }

@@ -5,7 +5,14 @@
  * Used by running.ts, one Translation per session: call ids collide between sessions.
  */
 import { createHash } from 'node:crypto';
-import { toolKinds, toolStatuses, type PlanEntry, type ToolContent, type ToolKind, type ToolStatus } from '#protocol/events.ts';
+import {
+  toolKinds,
+  toolStatuses,
+  type PlanEntry,
+  type ToolContent,
+  type ToolKind,
+  type ToolStatus,
+} from '#protocol/events.ts';
 import { limits } from '#protocol/limits.ts';
 import { z } from '#protocol/schema.ts';
 import type { AgentItem, ToolCallState } from './contract.ts';
@@ -27,9 +34,19 @@ const toolCallUpdate = z.looseObject({ ...callFields, title: nullable(z.string()
 const chunk = z.looseObject({ content: z.looseObject({ type: z.string() }), messageId: nullable(z.string()) });
 const plan = z.looseObject({ entries: z.array(z.looseObject({ content: z.string() })) });
 const commands = z.looseObject({
-  availableCommands: z.array(z.looseObject({ name: z.string(), description: nullable(z.string()), input: nullable(z.looseObject({ hint: nullable(z.string()) })) })),
+  availableCommands: z.array(
+    z.looseObject({
+      name: z.string(),
+      description: nullable(z.string()),
+      input: nullable(z.looseObject({ hint: nullable(z.string()) })),
+    }),
+  ),
 });
-const usage = z.looseObject({ used: z.number(), size: nullable(z.number()), cost: nullable(z.looseObject({ currency: z.string() })) });
+const usage = z.looseObject({
+  used: z.number(),
+  size: nullable(z.number()),
+  cost: nullable(z.looseObject({ currency: z.string() })),
+});
 const title = z.looseObject({ title: nullable(z.string()) });
 const mode = z.looseObject({ currentModeId: z.string() });
 const options = z.looseObject({ configOptions: z.array(z.unknown()) });
@@ -37,21 +54,32 @@ const location = z.looseObject({ path: z.string(), line: nullable(z.number()) })
 const textBlock = z.looseObject({ type: z.literal('text'), text: z.string() });
 const imageBlock = z.looseObject({ type: z.literal('image'), data: z.string(), mimeType: z.string() });
 const linkBlock = z.looseObject({ type: z.literal('resource_link'), uri: z.string(), name: nullable(z.string()) });
-const resourceBlock = z.looseObject({ type: z.literal('resource'), resource: z.looseObject({ uri: z.string(), text: z.string() }) });
-const diffBlock = z.looseObject({ type: z.literal('diff'), path: z.string(), oldText: nullable(z.string()), newText: z.string() });
+const resourceBlock = z.looseObject({
+  type: z.literal('resource'),
+  resource: z.looseObject({ uri: z.string(), text: z.string() }),
+});
+const diffBlock = z.looseObject({
+  type: z.literal('diff'),
+  path: z.string(),
+  oldText: nullable(z.string()),
+  newText: z.string(),
+});
 const terminalBlock = z.looseObject({ type: z.literal('terminal'), terminalId: z.string().check(z.minLength(1)) });
 const contentBlock = z.looseObject({ type: z.literal('content'), content: z.looseObject({ type: z.string() }) });
 const terminalMeta = z.looseObject({
   terminal_output_delta: nullable(z.looseObject({ terminal_id: nullable(z.string()), data: z.string() })),
   terminal_output: nullable(z.looseObject({ terminal_id: nullable(z.string()), data: z.string() })),
-  terminal_exit: nullable(z.looseObject({ terminal_id: nullable(z.string()), exit_code: nullable(z.number()), signal: nullable(z.string()) })),
+  terminal_exit: nullable(
+    z.looseObject({ terminal_id: nullable(z.string()), exit_code: nullable(z.number()), signal: nullable(z.string()) }),
+  ),
 });
 
 const parse = <T extends z.core.$ZodType>(schema: T, value: unknown): z.infer<T> | null => {
   const result = z.safeParse(schema, value);
   return result.success ? result.data : null;
 };
-const oneOf = <T extends string>(values: readonly T[], value: string | null | undefined): T | undefined => values.find((known) => known === value);
+const oneOf = <T extends string>(values: readonly T[], value: string | null | undefined): T | undefined =>
+  values.find((known) => known === value);
 
 /** Ids are opaque and as long as an agent likes; the log's are bounded. The same id always becomes the same. */
 const idBytes = 128;
@@ -130,12 +158,18 @@ export class Translation {
     const announced = this.#calls.has(id);
     const { change, items } = this.#read(parsed, textOf);
     const merged = this.#merge(change);
-    return { call: merged, announced, items: [{ type: announced ? 'tool.updated' : 'tool.called', call: announced ? change : merged }, ...items] };
+    return {
+      call: merged,
+      announced,
+      items: [{ type: announced ? 'tool.updated' : 'tool.called', call: announced ? change : merged }, ...items],
+    };
   }
 
   /** Calls that are neither completed nor failed when a turn ends are closed by us (agents.md 7.5). */
   closeOpen(status: 'cancelled' | 'failed'): AgentItem[] {
-    const open = [...this.#calls.values()].filter((call) => call.status === undefined || call.status === 'pending' || call.status === 'in_progress');
+    const open = [...this.#calls.values()].filter(
+      (call) => call.status === undefined || call.status === 'pending' || call.status === 'in_progress',
+    );
     return open.map((call) => {
       this.#merge({ toolCallId: call.toolCallId, status });
       return { type: 'tool.updated', call: { toolCallId: call.toolCallId, status } };
@@ -177,14 +211,21 @@ export class Translation {
   #read(parsed: z.infer<typeof toolCallUpdate>, textOf: TextOf): { change: ToolCallState; items: AgentItem[] } {
     const items: AgentItem[] = [];
     const status: ToolStatus | undefined = oneOf(toolStatuses, parsed.status);
-    const kind: ToolKind | undefined = typeof parsed.kind === 'string' ? (oneOf(toolKinds, parsed.kind) ?? 'other') : undefined;
+    const kind: ToolKind | undefined =
+      typeof parsed.kind === 'string' ? (oneOf(toolKinds, parsed.kind) ?? 'other') : undefined;
     const shown = this.#shownTerminal(parsed, status);
-    const content = Array.isArray(parsed.content) ? parsed.content.map((item) => this.#content(item, items)) : undefined;
+    const content = Array.isArray(parsed.content)
+      ? parsed.content.map((item) => this.#content(item, items))
+      : undefined;
     const locations = Array.isArray(parsed.locations)
       ? parsed.locations.flatMap((item) => {
           const read = parse(location, item);
           if (read === null) return [];
-          return [Number.isSafeInteger(read.line) && (read.line as number) >= 0 ? { path: read.path, line: read.line as number } : { path: read.path }];
+          return [
+            Number.isSafeInteger(read.line) && (read.line as number) >= 0
+              ? { path: read.path, line: read.line as number }
+              : { path: read.path },
+          ];
         })
       : undefined;
     const change: ToolCallState = {
@@ -223,7 +264,8 @@ export class Translation {
     const diff = parse(diffBlock, item);
     if (diff !== null) return { type: 'diff', path: diff.path, oldText: diff.oldText ?? null, newText: diff.newText };
     const terminal = parse(terminalBlock, item);
-    if (terminal !== null) return terminalContent(boundedId(terminal.terminalId), this.#terminals.get(terminal.terminalId));
+    if (terminal !== null)
+      return terminalContent(boundedId(terminal.terminalId), this.#terminals.get(terminal.terminalId));
     // Of a kind this version does not know: shown as it came.
     return { type: 'text', text: JSON.stringify(item) ?? '' };
   }
@@ -248,7 +290,8 @@ export class Translation {
     }
     // Sending the whole for each piece would be quadratic (agents.md 7.14).
     const grown = terminal.output.length + terminal.cutBytes - terminal.shownUnits;
-    if (exit === undefined && status === undefined && terminal.shownUnits > 0 && grown < limits.outputUnits) return null;
+    if (exit === undefined && status === undefined && terminal.shownUnits > 0 && grown < limits.outputUnits)
+      return null;
     terminal.shownUnits = terminal.output.length + terminal.cutBytes;
     return terminalContent(boundedId(id), terminal);
   }
@@ -259,7 +302,15 @@ export class Translation {
     // A chatty one would bury the transcript; the rest stay in the tee.
     if (seen > limits.unknownUpdates || !this.#unknown.has(kind)) return [];
     const raw = JSON.stringify(update)?.slice(0, limits.inlineHeadUnits) ?? '';
-    return [{ type: 'notice', level: 'info', code: 'unknown_update', sentence: 'The agent sent a kind of update that this version does not know.', raw }];
+    return [
+      {
+        type: 'notice',
+        level: 'info',
+        code: 'unknown_update',
+        sentence: 'The agent sent a kind of update that this version does not know.',
+        raw,
+      },
+    ];
   }
 }
 
@@ -289,13 +340,11 @@ const terminalContent = (terminalId: string, shown: ShownTerminal | undefined): 
 const planItem = (update: unknown): AgentItem => {
   const parsed = parse(plan, update);
   if (parsed === null) return unreadable('a plan', update);
-  const entries = parsed.entries.map(
-    (entry): PlanEntry => ({
-      content: entry.content,
-      priority: oneOf(['high', 'medium', 'low'], entry['priority'] as string) ?? 'medium',
-      status: oneOf(['pending', 'in_progress', 'completed'], entry['status'] as string) ?? 'pending',
-    }),
-  );
+  const entries = parsed.entries.map((entry): PlanEntry => ({
+    content: entry.content,
+    priority: oneOf(['high', 'medium', 'low'], entry['priority'] as string) ?? 'medium',
+    status: oneOf(['pending', 'in_progress', 'completed'], entry['status'] as string) ?? 'pending',
+  }));
   return { type: 'plan', entries };
 };
 
@@ -304,7 +353,11 @@ const commandsItem = (update: unknown): AgentItem => {
   if (parsed === null) return unreadable('a list of commands', update);
   const read = parsed.availableCommands.map((command) => {
     const hint = command.input?.hint;
-    return { name: command.name, description: command.description ?? '', ...(typeof hint === 'string' ? { hint } : {}) };
+    return {
+      name: command.name,
+      description: command.description ?? '',
+      ...(typeof hint === 'string' ? { hint } : {}),
+    };
   });
   return { type: 'commands', commands: read };
 };
@@ -314,7 +367,10 @@ const optionItems = (update: unknown): AgentItem[] => {
   if (parsed === null) return [unreadable('its options', update)];
   const read = configOptions(parsed.configOptions);
   const modeNow = modeOption(read);
-  return [{ type: 'options', options: read }, ...(modeNow === null ? [] : [{ type: 'mode', modeId: modeNow.value } as const])];
+  return [
+    { type: 'options', options: read },
+    ...(modeNow === null ? [] : [{ type: 'mode', modeId: modeNow.value } as const]),
+  ];
 };
 
 const usageItem = (update: unknown, textOf: TextOf): AgentItem => {
@@ -322,7 +378,10 @@ const usageItem = (update: unknown, textOf: TextOf): AgentItem => {
   if (parsed === null || !(parsed.used >= 0)) return unreadable('its usage', update);
   // The amount is kept as the text received: a sum of money must not pass through a float.
   const amount = textOf('cost', 'amount');
-  const cost = parsed.cost && amount !== undefined ? { amount: amount.replaceAll('"', ''), currency: parsed.cost.currency } : undefined;
+  const cost =
+    parsed.cost && amount !== undefined
+      ? { amount: amount.replaceAll('"', ''), currency: parsed.cost.currency }
+      : undefined;
   return {
     type: 'usage',
     usedTokens: Math.round(parsed.used),

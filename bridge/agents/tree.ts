@@ -24,11 +24,15 @@ export const signal = (pid: number, name: NodeJS.Signals): boolean => {
  * is left then sits in an uninterruptible call and dies at its end.
  * @returns how many processes were found by their marker.
  */
-export const killTree = async (tree: { marker: string; group?: number | undefined; spare?: readonly number[] | undefined }): Promise<number> => {
+export const killTree = async (tree: {
+  marker: string;
+  group?: number | undefined;
+  spare?: readonly number[] | undefined;
+}): Promise<number> => {
   if (tree.group !== undefined) signal(-tree.group, 'SIGKILL');
   const seen = new Set<number>();
   const deadline = performance.now() + limits.terminateMs;
-  for (let empty = 0; empty < 2 && performance.now() < deadline; ) {
+  for (let empty = 0; empty < 2 && performance.now() < deadline;) {
     const found = marked(tree.marker).filter((pid) => tree.spare?.includes(pid) !== true);
     for (const pid of found) signal(pid, 'SIGSTOP');
     for (const pid of found) signal(pid, 'SIGKILL');

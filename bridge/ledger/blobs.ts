@@ -4,7 +4,17 @@
  * Used by tx.ts (texts moved out of events) and ledger.ts (uploads).
  */
 import { createHash, randomBytes } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobRef } from '#protocol/events.ts';
@@ -53,7 +63,7 @@ export const writeBlob = (directory: string, sha256: string, bytes: Uint8Array):
 const writeDurably = (path: string, bytes: Uint8Array): void => {
   const handle = openSync(path, 'wx', 0o600);
   try {
-    for (let done = 0; done < bytes.length; ) done += writeSync(handle, bytes, done);
+    for (let done = 0; done < bytes.length;) done += writeSync(handle, bytes, done);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
@@ -61,7 +71,10 @@ const writeDurably = (path: string, bytes: Uint8Array): void => {
 };
 
 /** Writes an upload beside its place without holding the event loop. `settle` runs inside the owning transaction. @throws StorageFailure */
-export const stageBlob = async (directory: string, bytes: Uint8Array): Promise<{ sha256: string; settle(): void; discard(): Promise<void> }> => {
+export const stageBlob = async (
+  directory: string,
+  bytes: Uint8Array,
+): Promise<{ sha256: string; settle(): void; discard(): Promise<void> }> => {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const path = temporary(directory);
   try {
@@ -86,7 +99,10 @@ export const stageBlob = async (directory: string, bytes: Uint8Array): Promise<{
 /** Whether the conversation may own these as well. */
 export const hasBlobRoom = (sql: Statements, conversationId: string, refs: readonly BlobRef[]): boolean => {
   if (refs.length === 0) return true;
-  const total = sql.get<{ total: number }>('SELECT coalesce(sum(bytes), 0) AS total FROM blobOwner WHERE conversationId = ?', conversationId);
+  const total = sql.get<{ total: number }>(
+    'SELECT coalesce(sum(bytes), 0) AS total FROM blobOwner WHERE conversationId = ?',
+    conversationId,
+  );
   return refs.reduce((bytes, ref) => bytes + ref.bytes, total?.total ?? 0) <= limits.conversationBlobBytes;
 };
 
@@ -114,10 +130,15 @@ export const removeUnowned = (directory: string, sql: Statements, hashes: readon
 export const sweepBlobs = (directory: string, sql: Statements): void => {
   const names = readdirSync(directory);
   for (const name of names) if (name.endsWith('.tmp')) unlinkSync(join(directory, name));
-  removeUnowned(directory, sql, names.filter((name) => sha256Pattern.test(name)));
+  removeUnowned(
+    directory,
+    sql,
+    names.filter((name) => sha256Pattern.test(name)),
+  );
 };
 
-const ascii = (bytes: Uint8Array, from: number, to: number): string => Buffer.from(bytes.subarray(from, to)).toString('latin1');
+const ascii = (bytes: Uint8Array, from: number, to: number): string =>
+  Buffer.from(bytes.subarray(from, to)).toString('latin1');
 /** First bytes of the image kinds that are shown (D-60). */
 const imageChecks: Readonly<Record<string, (bytes: Uint8Array) => boolean>> = {
   'image/png': (bytes) => ascii(bytes, 0, 8) === '\x89PNG\r\n\x1a\n',
@@ -127,8 +148,12 @@ const imageChecks: Readonly<Record<string, (bytes: Uint8Array) => boolean>> = {
 };
 
 /** The reference's mime, name checked. @throws Refusal content_too_large, blob_unsupported */
-export const checkUpload = (bytes: Uint8Array, about: { mime: string; name?: string | undefined }): { mime: string; name?: string } => {
-  if (bytes.length > limits.blobBytes) throw new Refusal('content_too_large', { details: { maxBytes: limits.blobBytes } });
+export const checkUpload = (
+  bytes: Uint8Array,
+  about: { mime: string; name?: string | undefined },
+): { mime: string; name?: string } => {
+  if (bytes.length > limits.blobBytes)
+    throw new Refusal('content_too_large', { details: { maxBytes: limits.blobBytes } });
   const mime = (about.mime.split(';')[0] ?? '').trim().toLowerCase();
   if (!/^[a-z0-9.+-]+\/[a-z0-9.+-]+$/.test(mime) || mime.length > 128) throw new Refusal('blob_unsupported');
   if (mime.startsWith('image/') && imageChecks[mime]?.(bytes) !== true) throw new Refusal('blob_unsupported');

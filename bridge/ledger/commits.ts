@@ -115,7 +115,8 @@ export class Commits {
 
   #schedule(): void {
     if (this.#immediate !== null) return;
-    const waitMs = this.#queue.length >= limits.commitWorks ? 0 : this.#committedAt + limits.commitDelayMs - performance.now();
+    const waitMs =
+      this.#queue.length >= limits.commitWorks ? 0 : this.#committedAt + limits.commitDelayMs - performance.now();
     if (waitMs <= 0) {
       // The first work after a pause goes at once; those that follow closely share the next commit.
       this.#immediate = setImmediate(() => this.#flush());

@@ -2,7 +2,17 @@
  * What the ledger gives the rooms. The ledger is the truth: if it is not appended it did not happen.
  * All SQL lives in bridge/ledger; rooms hold this interface, handed over by main.
  */
-import type { AnyEvent, ActionKind, BlobRef, Event, EventDraft, Outcome, ReceiptKind, StopReason, WithdrawReason } from '#protocol/events.ts';
+import type {
+  AnyEvent,
+  ActionKind,
+  BlobRef,
+  Event,
+  EventDraft,
+  Outcome,
+  ReceiptKind,
+  StopReason,
+  WithdrawReason,
+} from '#protocol/events.ts';
 import type { ActivityFrame, Delivery, Draft } from '#protocol/frames.ts';
 
 export interface ConversationRow {
@@ -129,7 +139,12 @@ export interface TrustRow {
 export interface Reads {
   meta(name: string): string | null;
   conversation(conversationId: string): ConversationRow | null;
-  conversations(filter: { workspaceId?: string | undefined; archived?: boolean | undefined; before?: number | undefined; limit: number }): ConversationRow[];
+  conversations(filter: {
+    workspaceId?: string | undefined;
+    archived?: boolean | undefined;
+    before?: number | undefined;
+    limit: number;
+  }): ConversationRow[];
   operation(key: string): OperationRow | null;
   runningOperations(): OperationRow[];
   lastReceipt(): ReceiptRow | null;
@@ -137,12 +152,21 @@ export interface Reads {
   /** The decision or outcome receipts of an approval, in order. */
   receiptsOf(approvalId: string): ReceiptRow[];
   /** Newest first. */
-  receipts(filter: { conversationId?: string | undefined; beforeSeq?: number | undefined; limit: number }): ReceiptRow[];
+  receipts(filter: {
+    conversationId?: string | undefined;
+    beforeSeq?: number | undefined;
+    limit: number;
+  }): ReceiptRow[];
   /** Every receipt in order, streamed. */
   allReceipts(): Iterable<ReceiptRow>;
   action(sha256: string): Uint8Array | null;
   approval(approvalId: string): ApprovalRecord | null;
-  approvals(filter: { state: 'pending' | 'decided' | 'all'; conversationId?: string | undefined; before?: number | undefined; limit: number }): ApprovalRecord[];
+  approvals(filter: {
+    state: 'pending' | 'decided' | 'all';
+    conversationId?: string | undefined;
+    before?: number | undefined;
+    limit: number;
+  }): ApprovalRecord[];
   pendingApprovals(conversationId: string): number;
   rules(): RuleRow[];
   sessions(): SessionRow[];
@@ -153,7 +177,12 @@ export interface Reads {
   view(conversationId: string): string | null;
   processes(): { readonly pid: number; readonly startTime: string; readonly marker: string }[];
   /** Turns with a start and no end, for recovery. */
-  openTurns(): { readonly conversationId: string; readonly turnId: string; readonly startedAt: number; readonly startedSeq: number }[];
+  openTurns(): {
+    readonly conversationId: string;
+    readonly turnId: string;
+    readonly startedAt: number;
+    readonly startedSeq: number;
+  }[];
   /** Conversations with a message still being written, for recovery. */
   openDrafts(): string[];
   /** Events with seq in (after, through], ascending; for small spans. */
@@ -168,7 +197,10 @@ export interface Tx extends Reads {
   endDraft(conversationId: string, end?: { interrupted?: boolean }): Event | null;
   setMeta(name: string, value: string): void;
   putConversation(row: Omit<ConversationRow, 'updatedAt' | 'lastSeq' | 'bytes' | 'full'>): void;
-  updateConversation(conversationId: string, change: Partial<Pick<ConversationRow, 'title' | 'archived' | 'sessionId' | 'lastStop' | 'header'>>): void;
+  updateConversation(
+    conversationId: string,
+    change: Partial<Pick<ConversationRow, 'title' | 'archived' | 'sessionId' | 'lastStop' | 'header'>>,
+  ): void;
   /** Leaves a tombstone: events, blobs and action bytes go, receipts stay. */
   deleteConversation(conversationId: string): void;
   acceptOperation(row: { key: string; method: string; paramsSha256: string }): void;
@@ -177,7 +209,12 @@ export interface Tx extends Reads {
   putAction(sha256: string, bytes: Uint8Array, conversationId: string | null): void;
   putApproval(row: ApprovalRecord): void;
   /** True when the approval was pending and is now resolved: the first answer wins. */
-  resolveApproval(approvalId: string, change: Partial<Omit<ApprovalRecord, 'approvalId' | 'digest' | 'request'>> & { state: Exclude<ApprovalRecord['state'], 'pending'> }): boolean;
+  resolveApproval(
+    approvalId: string,
+    change: Partial<Omit<ApprovalRecord, 'approvalId' | 'digest' | 'request'>> & {
+      state: Exclude<ApprovalRecord['state'], 'pending'>;
+    },
+  ): boolean;
   setApprovalOutcome(approvalId: string, outcome: Outcome): void;
   putRule(row: RuleRow): void;
   changeRule(ruleId: string, change: { enabled: boolean } | 'remove'): boolean;
@@ -230,7 +267,10 @@ export interface Feed {
    * One streamed piece of a message: sent at once when the last frame is ≥ 16 ms old, else at that window's end;
    * grows the draft row (at most every 250 ms). A different message, role or part must be ended by `tx.endDraft` first.
    */
-  text(conversationId: string, piece: { turnId: string | null; messageId: string; role: 'agent' | 'thought'; part: number; text: string }): void;
+  text(
+    conversationId: string,
+    piece: { turnId: string | null; messageId: string; role: 'agent' | 'thought'; part: number; text: string },
+  ): void;
   draft(conversationId: string): Draft | null;
   invalidate(topic: Extract<Delivery, { kind: 'invalidate' }>['topic']): void;
   broadcast(frame: Delivery): void;
@@ -240,7 +280,10 @@ export interface Blobs {
   /** Stores bytes as a 0600 file by sha256, owned by a conversation. @throws Refusal content_too_large, blob_unsupported */
   put(conversationId: string, bytes: Uint8Array, about: { mime: string; name?: string | undefined }): Promise<BlobRef>;
   /** Null when the conversation does not own it. */
-  read(conversationId: string, sha256: string): { path: string; bytes: number; mime: string; name: string | null } | null;
+  read(
+    conversationId: string,
+    sha256: string,
+  ): { path: string; bytes: number; mime: string; name: string | null } | null;
 }
 
 export interface SearchHit {
@@ -266,8 +309,15 @@ export interface Ledger {
    */
   commit<T>(work: (tx: Tx) => T): Promise<T>;
   /** Pages from the reader worker: contiguous, ascending, bounded by page bytes and events. */
-  history(conversationId: string, where: { beforeSeq: number } | { aroundSeq: number }, limit: number): Promise<{ events: AnyEvent[]; firstSeq: number; lastSeq: number }>;
-  search(query: string, filter: { conversationId?: string | undefined; limit: number }): Promise<{ hits: SearchHit[]; more: boolean }>;
+  history(
+    conversationId: string,
+    where: { beforeSeq: number } | { aroundSeq: number },
+    limit: number,
+  ): Promise<{ events: AnyEvent[]; firstSeq: number; lastSeq: number }>;
+  search(
+    query: string,
+    filter: { conversationId?: string | undefined; limit: number },
+  ): Promise<{ hits: SearchHit[]; more: boolean }>;
   /** Every event in order, in bounded pages, from the reader worker; for export and handoff. */
   scan(conversationId: string): AsyncIterable<AnyEvent[]>;
   /** Runs in the reader worker after an unclean stop. Empty when all is well. */

@@ -37,7 +37,10 @@ export class Drafts {
   load(sql: Statements): void {
     const rows = sql.all<Omit<Piece, 'text'> & { conversationId: string }>('SELECT * FROM draft');
     for (const { conversationId, ...piece } of rows) {
-      const parts = sql.all<{ text: string }>('SELECT text FROM draftPiece WHERE conversationId = ? ORDER BY startUnits', conversationId);
+      const parts = sql.all<{ text: string }>(
+        'SELECT text FROM draftPiece WHERE conversationId = ? ORDER BY startUnits',
+        conversationId,
+      );
       const text = parts.map((part) => part.text).join('');
       this.#growing.set(conversationId, { ...piece, text, savedUnits: text.length, unsavedSince: null, stored: true });
     }
@@ -50,9 +53,17 @@ export class Drafts {
   /** @returns false when another message, role or part is still open there. */
   grow(conversationId: string, piece: Piece): boolean {
     const former = this.#growing.get(conversationId);
-    if (former !== undefined && (former.messageId !== piece.messageId || former.role !== piece.role || former.part !== piece.part)) return false;
+    if (
+      former !== undefined &&
+      (former.messageId !== piece.messageId || former.role !== piece.role || former.part !== piece.part)
+    )
+      return false;
     const base = former ?? { ...piece, text: '', savedUnits: 0, unsavedSince: null, stored: false };
-    this.#growing.set(conversationId, { ...base, text: base.text + piece.text, unsavedSince: base.unsavedSince ?? performance.now() });
+    this.#growing.set(conversationId, {
+      ...base,
+      text: base.text + piece.text,
+      unsavedSince: base.unsavedSince ?? performance.now(),
+    });
     if (!this.#isClosing) this.#timer ??= setTimeout(() => this.#ring(), limits.draftMs);
     return true;
   }
@@ -73,13 +84,19 @@ export class Drafts {
         );
       }
       const text = draft.text.slice(draft.savedUnits);
-      sql.run('INSERT INTO draftPiece (conversationId, startUnits, text) VALUES (?, ?, ?)', conversationId, draft.savedUnits, text);
+      sql.run(
+        'INSERT INTO draftPiece (conversationId, startUnits, text) VALUES (?, ?, ?)',
+        conversationId,
+        draft.savedUnits,
+        text,
+      );
       saved.set(conversationId, draft.text.length);
     }
     return () => {
       for (const [conversationId, savedUnits] of saved) {
         const draft = this.#growing.get(conversationId);
-        if (draft !== undefined) this.#growing.set(conversationId, { ...draft, savedUnits, unsavedSince: null, stored: true });
+        if (draft !== undefined)
+          this.#growing.set(conversationId, { ...draft, savedUnits, unsavedSince: null, stored: true });
       }
     };
   }
@@ -100,7 +117,9 @@ export class Drafts {
     this.#timer = null;
     this.#due();
     // Those due now are saved by the commit just asked for; the others ring again when they are.
-    const waiting = [...this.#growing.values()].flatMap((draft) => draft.unsavedSince ?? []).filter((since) => !isDue(since));
+    const waiting = [...this.#growing.values()]
+      .flatMap((draft) => draft.unsavedSince ?? [])
+      .filter((since) => !isDue(since));
     if (waiting.length === 0) return;
     this.#timer = setTimeout(() => this.#ring(), Math.min(...waiting) + limits.draftMs - performance.now());
   }

@@ -48,7 +48,13 @@ export class LedgerFeed implements Feed {
   readonly #generations = new Map<string, number>();
 
   /** `settle` runs the works queued so far, so that a draft whose end is already queued is really ended. */
-  constructor(parts: { sql: Statements; lineage: string; drafts: Drafts; settle: () => void; isReadOnly: () => boolean }) {
+  constructor(parts: {
+    sql: Statements;
+    lineage: string;
+    drafts: Drafts;
+    settle: () => void;
+    isReadOnly: () => boolean;
+  }) {
     this.#sql = parts.sql;
     this.#lineage = parts.lineage;
     this.#drafts = parts.drafts;
@@ -75,7 +81,13 @@ export class LedgerFeed implements Feed {
     // What waits for its window goes to the others now, so that the draft given here and the next frame meet exactly.
     this.#sendText(conversationId, channel);
     channel.subscribers.set(sink.attachmentId, { sink, boundarySeq, tail: [], tailBytes: 0 });
-    return { boundarySeq, resumed: after !== undefined, outline: this.#outline(conversationId), events, draft: this.draft(conversationId) };
+    return {
+      boundarySeq,
+      resumed: after !== undefined,
+      outline: this.#outline(conversationId),
+      events,
+      draft: this.draft(conversationId),
+    };
   }
 
   ack(conversationId: string, attachmentId: string, seq: number): boolean {
@@ -93,7 +105,9 @@ export class LedgerFeed implements Feed {
   }
 
   subscribed(attachmentId: string): string[] {
-    return [...this.#channels].filter(([, channel]) => channel.subscribers.has(attachmentId)).map(([conversationId]) => conversationId);
+    return [...this.#channels]
+      .filter(([, channel]) => channel.subscribers.has(attachmentId))
+      .map(([conversationId]) => conversationId);
   }
 
   activity(conversationId: string, turnId: string | null, activity: Exclude<ActivityFrame, { type: 'text' }>): void {
@@ -105,7 +119,8 @@ export class LedgerFeed implements Feed {
       this.#settle();
       // Nothing can be stored any more; what the agent still says is shown, one message at a time.
       if (this.#isReadOnly()) this.#forget(conversationId);
-      if (!this.#drafts.grow(conversationId, piece)) throw new Error('a streaming message must be ended before another begins');
+      if (!this.#drafts.grow(conversationId, piece))
+        throw new Error('a streaming message must be ended before another begins');
     }
     const channel = this.#channel(conversationId);
     if (channel.timer !== null) return;
@@ -165,7 +180,11 @@ export class LedgerFeed implements Feed {
     this.#sinks.clear();
   }
 
-  #firstEvents(conversationId: string, boundarySeq: number, after: { lineage: string; seq: number } | undefined): AnyEvent[] {
+  #firstEvents(
+    conversationId: string,
+    boundarySeq: number,
+    after: { lineage: string; seq: number } | undefined,
+  ): AnyEvent[] {
     if (after === undefined) return parse(pageBefore(this.#sql, conversationId, boundarySeq + 1, firstPage).bodies);
     if (after.lineage !== this.#lineage || after.seq > boundarySeq) throw new Refusal('snapshot_required');
     const page = pageAfter(this.#sql, conversationId, after.seq, boundarySeq, pageBounds);
@@ -175,7 +194,11 @@ export class LedgerFeed implements Feed {
 
   #outline(conversationId: string): number[] {
     const newest = this.#sql
-      .all<{ seq: number }>('SELECT seq FROM event WHERE stream = ? AND block = 1 ORDER BY seq DESC LIMIT ?', conversationId, limits.outlineBlocks)
+      .all<{ seq: number }>(
+        'SELECT seq FROM event WHERE stream = ? AND block = 1 ORDER BY seq DESC LIMIT ?',
+        conversationId,
+        limits.outlineBlocks,
+      )
       .map((row) => row.seq)
       .reverse();
     // The first block is then everything before the second that is listed.
@@ -199,14 +222,25 @@ export class LedgerFeed implements Feed {
     const offset = channel.sentUnits;
     channel.sentUnits = draft.text.length;
     channel.sentAt = performance.now();
-    this.#send(conversationId, channel, draft.turnId, { type: 'text', messageId, role, part, offset, text: draft.text.slice(offset) });
+    this.#send(conversationId, channel, draft.turnId, {
+      type: 'text',
+      messageId,
+      role,
+      part,
+      offset,
+      text: draft.text.slice(offset),
+    });
   }
 
   #send(conversationId: string, channel: Channel, turnId: string | null, activity: ActivityFrame): void {
     channel.n += 1;
     if (channel.subscribers.size === 0) return;
     const turn = turnId === null ? {} : { turnId };
-    this.#deliver(conversationId, channel, frame({ kind: 'activity', sub: conversationId, ...turn, n: channel.n, frame: activity }));
+    this.#deliver(
+      conversationId,
+      channel,
+      frame({ kind: 'activity', sub: conversationId, ...turn, n: channel.n, frame: activity }),
+    );
   }
 
   #deliver(conversationId: string, channel: Channel, one: Frame): void {
@@ -236,5 +270,10 @@ const parse = (bodies: readonly string[]): AnyEvent[] => bodies.map((body) => JS
 /** A subscription that the bridge ended; no request can be named. */
 const ended = (code: ErrorCode, conversationId: string): Frame => {
   const [message, retryable] = errors[code];
-  return frame({ kind: 'error', id: -1, method: 'conversation.subscribe', error: { code, message, retryable, details: { conversationId } } });
+  return frame({
+    kind: 'error',
+    id: -1,
+    method: 'conversation.subscribe',
+    error: { code, message, retryable, details: { conversationId } },
+  });
 };

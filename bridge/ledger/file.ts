@@ -22,7 +22,8 @@ const checkHeader = (path: string): 'fresh' | 'database' => {
     if (fstatSync(handle).size === 0) return 'fresh';
     const head = Buffer.alloc(magic.length);
     readSync(handle, head, 0, head.length, 0);
-    if (head.toString('latin1') !== magic) throw refused(`${path} is not a Countersign ledger. Move it away, or name another state directory with --state.`);
+    if (head.toString('latin1') !== magic)
+      throw refused(`${path} is not a Countersign ledger. Move it away, or name another state directory with --state.`);
     return 'database';
   } finally {
     closeSync(handle);
@@ -32,7 +33,8 @@ const checkHeader = (path: string): 'fresh' | 'database' => {
 const checkFile = (path: string): void => {
   const facts = lstatSync(path);
   const mine = process.getuid === undefined || facts.uid === process.getuid();
-  if (!facts.isFile() || !mine) throw refused(`${path} must be a regular file of your own. Move it away and start again.`);
+  if (!facts.isFile() || !mine)
+    throw refused(`${path} must be a regular file of your own. Move it away and start again.`);
   if ((facts.mode & 0o077) !== 0) throw refused(`${path} can be read by others. Run: chmod 600 '${path}'`);
 };
 
@@ -45,14 +47,20 @@ const checkVersion = (path: string): 'fresh' | 'known' => {
     const version = Number(db.prepare('PRAGMA user_version').get()?.['user_version']);
     const tables = Number(db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get()?.['tables']);
     if (id === 0 && version === 0 && tables === 0) return 'fresh';
-    if (id !== applicationId) throw refused(`${path} belongs to another program. Move it away, or name another state directory with --state.`);
+    if (id !== applicationId)
+      throw refused(`${path} belongs to another program. Move it away, or name another state directory with --state.`);
     if (version > migrations.length) {
-      throw refused(`${path} was written by a newer version of Countersign. Update Countersign, or name another state directory with --state.`);
+      throw refused(
+        `${path} was written by a newer version of Countersign. Update Countersign, or name another state directory with --state.`,
+      );
     }
     return 'known';
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    throw refused(`${path} is damaged and was left as it is. Put a backup in its place, or name another state directory with --state.`, error);
+    throw refused(
+      `${path} is damaged and was left as it is. Put a backup in its place, or name another state directory with --state.`,
+      error,
+    );
   } finally {
     db?.close();
   }
@@ -75,7 +83,10 @@ export const openWriter = (path: string, maxPages?: number): { db: DatabaseSync;
     if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`);
   } catch (error) {
     db.close();
-    throw refused(`${path} could not be opened: ${error instanceof Error ? error.message : 'unknown reason'}. It was left as it is.`, error);
+    throw refused(
+      `${path} could not be opened: ${error instanceof Error ? error.message : 'unknown reason'}. It was left as it is.`,
+      error,
+    );
   }
   return { db, fresh };
 };

@@ -76,12 +76,17 @@ const moved = (text: string, mime: string, units: number): MovedBlob => {
 };
 
 /** Same data with what is above `pass` moved. */
-const movePass = (type: EventType, data: unknown, pass: (typeof passes)[number]): { data: Fields; blobs: MovedBlob[] } => {
+const movePass = (
+  type: EventType,
+  data: unknown,
+  pass: (typeof passes)[number],
+): { data: Fields; blobs: MovedBlob[] } => {
   const copy = structuredClone(data) as Fields;
   const blobs: MovedBlob[] = [];
   for (const slot of slotsOf(type, copy)) {
     const text = slot.holder[slot.text];
-    if (typeof text !== 'string' || slot.holder[slot.blob] !== undefined || Buffer.byteLength(text) <= pass.bytes) continue;
+    if (typeof text !== 'string' || slot.holder[slot.blob] !== undefined || Buffer.byteLength(text) <= pass.bytes)
+      continue;
     const blob = moved(text, slot.mime, pass.units);
     slot.holder[slot.text] = blob.ref.head;
     slot.holder[slot.blob] = blob.ref;

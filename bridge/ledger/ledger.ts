@@ -57,11 +57,27 @@ export const openLedger = (options: LedgerOptions): Ledger => {
     },
     effectFailed: (error) => log('A commit stands, but what follows it failed.', error),
   });
-  const feed = new LedgerFeed({ sql, lineage, drafts, settle: () => commits.settle(), isReadOnly: () => commits.readOnly });
+  const feed = new LedgerFeed({
+    sql,
+    lineage,
+    drafts,
+    settle: () => commits.settle(),
+    isReadOnly: () => commits.readOnly,
+  });
   const random = options.random ?? randomBytes;
   const sweep = new Sweep(sql, commits, (error) => log('A deleted conversation could not be cleared away.', error));
   const transcriptBytes = options.transcriptBytes ?? limits.transcriptBytes;
-  const parts = { sql, reads, drafts, feed, blobs: options.blobs, deleted: () => sweep.start(), transcriptBytes, now, random };
+  const parts = {
+    sql,
+    reads,
+    drafts,
+    feed,
+    blobs: options.blobs,
+    deleted: () => sweep.start(),
+    transcriptBytes,
+    now,
+    random,
+  };
   commits.use(makeTx(parts, commits.current));
   sweep.start();
   const questions = new Questions(path);
@@ -93,7 +109,9 @@ export const openLedger = (options: LedgerOptions): Ledger => {
     commit: (work) => commits.commit(work),
     history: (conversationId, where, limit) => {
       const known = sql.get('SELECT 1 FROM stream WHERE stream = ?', conversationId) !== null;
-      return known ? questions.history(conversationId, where, limit) : Promise.reject(new Refusal('unknown_conversation'));
+      return known
+        ? questions.history(conversationId, where, limit)
+        : Promise.reject(new Refusal('unknown_conversation'));
     },
     search: (query, filter) => questions.search(query, filter),
     scan: (conversationId) => questions.scan(conversationId),
@@ -130,7 +148,8 @@ const makeBlobs = (directory: string, sql: Statements, commits: Commits): Blobs 
     try {
       await commits.commit((tx) => {
         if (tx.conversation(conversationId) === null) throw new Refusal('unknown_conversation');
-        if (!hasBlobRoom(sql, conversationId, [ref])) throw new Refusal('content_too_large', { details: { maxBytes: limits.conversationBlobBytes } });
+        if (!hasBlobRoom(sql, conversationId, [ref]))
+          throw new Refusal('content_too_large', { details: { maxBytes: limits.conversationBlobBytes } });
         staged.settle();
         commits.current().written.push(ref.sha256);
         ownBlob(sql, conversationId, ref);
@@ -166,7 +185,9 @@ export const openLedgerReadOnly = (directory: string): ReadOnlyLedger => {
     read: makeReads(sql),
     history: (conversationId, where, limit) => {
       const known = sql.get('SELECT 1 FROM stream WHERE stream = ?', conversationId) !== null;
-      return known ? questions.history(conversationId, where, limit) : Promise.reject(new Refusal('unknown_conversation'));
+      return known
+        ? questions.history(conversationId, where, limit)
+        : Promise.reject(new Refusal('unknown_conversation'));
     },
     search: (query, filter) => questions.search(query, filter),
     scan: (conversationId) => questions.scan(conversationId),

@@ -9,7 +9,8 @@ import { z } from '#protocol/schema.ts';
 
 const holderFile = z.strictObject({ pid: z.int(), startTime: z.string(), what: z.string() });
 export type LockHolder = z.infer<typeof holderFile>;
-export type Lock = { readonly held: true; release(): void } | { readonly held: false; readonly holder: LockHolder | null };
+export type Lock =
+  { readonly held: true; release(): void } | { readonly held: false; readonly holder: LockHolder | null };
 
 /** Tells a process from a later one of the same pid: ticks since boot where the kernel says so, else the time it started. */
 const startTimeOf = (pid: number): string => {

@@ -30,7 +30,8 @@ const take = (rows: Iterable<Row>, bounds: Bounds): { rows: Row[]; whole: boolea
   let bytes = 0;
   for (const row of rows) {
     bytes += row.bytes + 1; // the comma between two
-    if (taken.length === bounds.events || (bytes > bounds.bytes && taken.length > 0)) return { rows: taken, whole: false };
+    if (taken.length === bounds.events || (bytes > bounds.bytes && taken.length > 0))
+      return { rows: taken, whole: false };
     taken.push(row);
   }
   return { rows: taken, whole: true };

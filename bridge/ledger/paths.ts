@@ -33,10 +33,14 @@ const privateDirectory = (path: string): string => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown reason';
-    throw refused(`${path} could not be made (${reason}). Make it yourself, or name another state directory with --state.`, error);
+    throw refused(
+      `${path} could not be made (${reason}). Make it yourself, or name another state directory with --state.`,
+      error,
+    );
   }
   const facts = lstatSync(path);
-  if (!facts.isDirectory()) throw refused(`${path} must be a directory, not a link or a file. Move it away and start again.`);
+  if (!facts.isDirectory())
+    throw refused(`${path} must be a directory, not a link or a file. Move it away and start again.`);
   if (process.getuid !== undefined && facts.uid !== process.getuid()) {
     throw refused(`${path} belongs to another user. Name a state directory of your own with --state.`);
   }
@@ -56,7 +60,8 @@ const statePath = (option: string | undefined, env: Environment): string => {
 const runtimePath = (env: Environment): string => {
   const session = absolute(env['XDG_RUNTIME_DIR']);
   const facts = session === null ? undefined : statSync(session, { throwIfNoEntry: false });
-  if (session !== null && facts?.isDirectory() === true && facts.uid === process.getuid?.()) return join(session, 'countersign');
+  if (session !== null && facts?.isDirectory() === true && facts.uid === process.getuid?.())
+    return join(session, 'countersign');
   return `/tmp/countersign-${process.getuid?.() ?? 'user'}`;
 };
 
@@ -72,7 +77,9 @@ export const stateDirectories = (option?: string, env: Environment = process.env
   const short = createHash('sha256').update(state).digest('hex').slice(0, 16);
   const controlSocket = join(runtime, `${short}.sock`);
   if (Buffer.byteLength(controlSocket) > limits.socketPathBytes) {
-    throw refused(`${runtime} is too long a path for a socket. Set XDG_RUNTIME_DIR to a shorter directory of your own.`);
+    throw refused(
+      `${runtime} is too long a path for a socket. Set XDG_RUNTIME_DIR to a shorter directory of your own.`,
+    );
   }
   return {
     state,

@@ -29,7 +29,11 @@ export class Questions implements LongReads {
     this.#path = path;
   }
 
-  async history(stream: string, where: { beforeSeq: number } | { aroundSeq: number }, limit: number): ReturnType<LongReads['history']> {
+  async history(
+    stream: string,
+    where: { beforeSeq: number } | { aroundSeq: number },
+    limit: number,
+  ): ReturnType<LongReads['history']> {
     const common = { stream, limit: within(limit, limits.pageEvents) };
     const page =
       'beforeSeq' in where
@@ -38,12 +42,20 @@ export class Questions implements LongReads {
     return { events: events(page), firstSeq: page.firstSeq, lastSeq: page.lastSeq };
   }
 
-  search(query: string, filter: { conversationId?: string | undefined; limit: number }): ReturnType<LongReads['search']> {
-    return this.#ask({ op: 'search', query, conversationId: filter.conversationId ?? null, limit: within(filter.limit, limits.searchResults) });
+  search(
+    query: string,
+    filter: { conversationId?: string | undefined; limit: number },
+  ): ReturnType<LongReads['search']> {
+    return this.#ask({
+      op: 'search',
+      query,
+      conversationId: filter.conversationId ?? null,
+      limit: within(filter.limit, limits.searchResults),
+    });
   }
 
   async *scan(stream: string): AsyncIterable<AnyEvent[]> {
-    for (let after = 0; ; ) {
+    for (let after = 0; ;) {
       const page = await this.#ask({ op: 'after', stream, seq: after });
       if (page.bodies.length === 0) return;
       yield events(page);

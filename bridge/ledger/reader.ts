@@ -52,7 +52,9 @@ const answer = (sql: Statements, asked: Question): Answers[keyof Answers] => {
     case 'search':
       return search(sql, asked);
     case 'check':
-      return sql.all<{ quick_check: string }>('PRAGMA quick_check').flatMap((row) => (row.quick_check === 'ok' ? [] : [row.quick_check]));
+      return sql
+        .all<{ quick_check: string }>('PRAGMA quick_check')
+        .flatMap((row) => (row.quick_check === 'ok' ? [] : [row.quick_check]));
   }
 };
 

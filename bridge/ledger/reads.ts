@@ -51,7 +51,12 @@ export const makeReads = (sql: Statements): Reads => {
         `SELECT ${conversationColumns} FROM stream CROSS JOIN conversation ON conversationId = stream
          ${where(filter.workspaceId !== undefined && 'workspaceId = ?', filter.archived !== undefined && 'archived = ?', filter.before !== undefined && 'updatedAt < ?')}
          ORDER BY updatedAt DESC LIMIT ?`,
-        ...present(filter.workspaceId, filter.archived === undefined ? undefined : Number(filter.archived), filter.before, filter.limit),
+        ...present(
+          filter.workspaceId,
+          filter.archived === undefined ? undefined : Number(filter.archived),
+          filter.before,
+          filter.limit,
+        ),
       )
       .map(conversationRow);
 
@@ -77,28 +82,40 @@ export const makeReads = (sql: Statements): Reads => {
     conversation,
     conversations,
     operation: (key) => sql.get<OperationRow>('SELECT * FROM operation WHERE key = ?', key),
-    runningOperations: () => sql.all<OperationRow>("SELECT * FROM operation WHERE state = 'running' ORDER BY acceptedAt"),
+    runningOperations: () =>
+      sql.all<OperationRow>("SELECT * FROM operation WHERE state = 'running' ORDER BY acceptedAt"),
     lastReceipt: () => sql.get<ReceiptRow>('SELECT * FROM receipt ORDER BY seq DESC LIMIT 1'),
     receipt: (receiptId) => sql.get<ReceiptRow>('SELECT * FROM receipt WHERE receiptId = ?', receiptId),
-    receiptsOf: (approvalId) => sql.all<ReceiptRow>('SELECT * FROM receipt WHERE approvalId = ? ORDER BY seq', approvalId),
+    receiptsOf: (approvalId) =>
+      sql.all<ReceiptRow>('SELECT * FROM receipt WHERE approvalId = ? ORDER BY seq', approvalId),
     receipts,
     *allReceipts() {
       // In pages, so that a commit between two rows never meets an open cursor.
-      for (let after = 0; ; ) {
-        const page = sql.all<ReceiptRow>('SELECT * FROM receipt WHERE seq > ? ORDER BY seq LIMIT ?', after, limits.pageEvents);
+      for (let after = 0; ;) {
+        const page = sql.all<ReceiptRow>(
+          'SELECT * FROM receipt WHERE seq > ? ORDER BY seq LIMIT ?',
+          after,
+          limits.pageEvents,
+        );
         yield* page;
         const last = page.at(-1);
         if (last === undefined) return;
         after = last.seq;
       }
     },
-    action: (sha256) => sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM action WHERE sha256 = ?', sha256)?.bytes ?? null,
+    action: (sha256) =>
+      sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM action WHERE sha256 = ?', sha256)?.bytes ?? null,
     approval: (approvalId) => sql.get<ApprovalRecord>('SELECT * FROM approval WHERE approvalId = ?', approvalId),
     approvals,
     pendingApprovals: (conversationId) =>
-      sql.get<{ pending: number }>("SELECT count(*) AS pending FROM approval WHERE conversationId = ? AND state = 'pending'", conversationId)?.pending ?? 0,
+      sql.get<{ pending: number }>(
+        "SELECT count(*) AS pending FROM approval WHERE conversationId = ? AND state = 'pending'",
+        conversationId,
+      )?.pending ?? 0,
     rules: () =>
-      sql.all<Stored<RuleRow, 'enabled'>>('SELECT * FROM rule ORDER BY createdAt, ruleId').map((row) => ({ ...row, enabled: row.enabled === 1 })),
+      sql
+        .all<Stored<RuleRow, 'enabled'>>('SELECT * FROM rule ORDER BY createdAt, ruleId')
+        .map((row) => ({ ...row, enabled: row.enabled === 1 })),
     sessions: () => sql.all<Stored<SessionRow, 'revoked'>>('SELECT * FROM session ORDER BY createdAt').map(session),
     sessionByCookie: (cookieSha256) => {
       const row = sql.get<Stored<SessionRow, 'revoked'>>('SELECT * FROM session WHERE cookieSha256 = ?', cookieSha256);
@@ -110,10 +127,12 @@ export const makeReads = (sql: Statements): Reads => {
         .map((row) => ({ ...row, practice: row.practice === 1, forgotten: row.forgotten === 1 })),
     trust: (workspaceId) => sql.get<TrustRow>('SELECT * FROM trust WHERE workspaceId = ?', workspaceId),
     agents: () => sql.all('SELECT agentId, spec FROM agent ORDER BY agentId'),
-    view: (conversationId) => sql.get<{ state: string }>('SELECT state FROM view WHERE conversationId = ?', conversationId)?.state ?? null,
+    view: (conversationId) =>
+      sql.get<{ state: string }>('SELECT state FROM view WHERE conversationId = ?', conversationId)?.state ?? null,
     processes: () => sql.all('SELECT pid, startTime, marker FROM process ORDER BY marker'),
     openTurns: () => sql.all('SELECT conversationId, turnId, startedAt, startedSeq FROM turn ORDER BY startedAt'),
-    openDrafts: () => sql.all<{ conversationId: string }>('SELECT conversationId FROM draft').map((row) => row.conversationId),
+    openDrafts: () =>
+      sql.all<{ conversationId: string }>('SELECT conversationId FROM draft').map((row) => row.conversationId),
     events: (conversationId, after, through) =>
       sql
         .all<{ body: string }>(

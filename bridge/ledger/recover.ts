@@ -60,7 +60,10 @@ const readTurn = (tx: Tx, turn: ReturnType<Tx['openTurns']>[number]): { lastAt: 
       if (any.at < openedAt) lastAt = Math.max(lastAt, any.at);
       const event = any.type === 'approval.requested' || any.type === 'receipt' ? knownEvent(any) : null;
       if (event?.type === 'approval.requested' && event.data.kind === 'file.write') {
-        asked.set(event.data.approvalId, event.data.facts.paths.map((one) => one.path));
+        asked.set(
+          event.data.approvalId,
+          event.data.facts.paths.map((one) => one.path),
+        );
       }
       if (event?.type !== 'receipt' || event.data.outcome !== 'ok') continue;
       for (const path of asked.get(event.data.approvalId ?? '') ?? []) written.add(path);

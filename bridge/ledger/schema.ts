@@ -221,6 +221,8 @@ export const migrate = (db: DatabaseSync): void => {
   const done = db.prepare('PRAGMA user_version').get()?.['user_version'];
   for (const [index, text] of migrations.entries()) {
     if (index < Number(done)) continue;
-    db.exec(`BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; ${text} PRAGMA user_version = ${index + 1}; COMMIT;`);
+    db.exec(
+      `BEGIN IMMEDIATE; PRAGMA application_id = ${applicationId}; ${text} PRAGMA user_version = ${index + 1}; COMMIT;`,
+    );
   }
 };

@@ -46,7 +46,9 @@ export class Sweep {
 
   #hasWork(): boolean {
     if (this.#isStopped) return false;
-    return this.#sql.get('SELECT 1 FROM deletion UNION ALL SELECT 1 FROM meta WHERE name = ? LIMIT 1', merging) !== null;
+    return (
+      this.#sql.get('SELECT 1 FROM deletion UNION ALL SELECT 1 FROM meta WHERE name = ? LIMIT 1', merging) !== null
+    );
   }
 
   #slice(): void {
@@ -69,7 +71,10 @@ export class Sweep {
     for (const row of rows) {
       if (bytes > limits.sweepBytes) break;
       // The index must be given exactly the words it was given before, so they go first.
-      this.#sql.run("INSERT INTO search (search, rowid, words) SELECT 'delete', place, words FROM searchable WHERE place = ?", row.place);
+      this.#sql.run(
+        "INSERT INTO search (search, rowid, words) SELECT 'delete', place, words FROM searchable WHERE place = ?",
+        row.place,
+      );
       this.#sql.run('DELETE FROM event WHERE place = ?', row.place);
       bytes += row.bytes;
       done += 1;
@@ -83,7 +88,10 @@ export class Sweep {
     const isFirst = this.#sql.get('SELECT 1 FROM meta WHERE name = ? AND value = ?', merging, 'begin') !== null;
     if (isFirst) this.#sql.run('UPDATE meta SET value = ? WHERE name = ?', 'continue', merging);
     const before = total();
-    this.#sql.run("INSERT INTO search (search, rank) VALUES ('merge', ?)", isFirst ? -limits.sweepIndexPages : limits.sweepIndexPages);
+    this.#sql.run(
+      "INSERT INTO search (search, rank) VALUES ('merge', ?)",
+      isFirst ? -limits.sweepIndexPages : limits.sweepIndexPages,
+    );
     if (!isFirst && total() - before < 2) this.#sql.run('DELETE FROM meta WHERE name = ?', merging);
   }
 }

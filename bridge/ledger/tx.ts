@@ -43,7 +43,8 @@ export interface Work {
 const alwaysKept = new Set<EventType>(['receipt', 'agent.exited', 'agent.error']);
 /** What the transcript cap never drops. */
 const isKept = (type: EventType): boolean => alwaysKept.has(type) || /^(approval|turn|conversation)\./.test(type);
-const isSearched = (type: EventType): boolean => type === 'message' || type === 'tool.called' || type === 'tool.updated';
+const isSearched = (type: EventType): boolean =>
+  type === 'message' || type === 'tool.called' || type === 'tool.updated';
 
 interface StreamRow {
   readonly lastSeq: number;
@@ -64,12 +65,16 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     const columns = entries.map(([column]) => column);
     if (!columns.every((column) => /^[A-Za-z0-9]+$/.test(column))) throw new Error('not a column');
     const marks = columns.map(() => '?').join(', ');
-    return run(`${verb} INTO ${table} (${columns.join(', ')}) VALUES (${marks})`, ...entries.map(([, value]) => bound(value)));
+    return run(
+      `${verb} INTO ${table} (${columns.join(', ')}) VALUES (${marks})`,
+      ...entries.map(([, value]) => bound(value)),
+    );
   };
 
   /** The list is paged by this time, so no two streams may share one. */
   const freeTime = (stream: string, at: number): number => {
-    const isTaken = (time: number): boolean => sql.get('SELECT 1 FROM stream WHERE updatedAt = ? AND stream <> ?', time, stream) !== null;
+    const isTaken = (time: number): boolean =>
+      sql.get('SELECT 1 FROM stream WHERE updatedAt = ? AND stream <> ?', time, stream) !== null;
     let time = at;
     while (isTaken(time)) time += 1;
     return time;
@@ -120,7 +125,11 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     return event as unknown as Event;
   };
 
-  const insert = (event: { id: string; conversationId: string; seq: number; at: number; turnId?: string; type: EventType }, body: string, bytes: number): void => {
+  const insert = (
+    event: { id: string; conversationId: string; seq: number; at: number; turnId?: string; type: EventType },
+    body: string,
+    bytes: number,
+  ): void => {
     const { id, conversationId, seq, at, turnId, type } = event;
     const block = seq === 1 || type === 'turn.started';
     put('INSERT', 'event', { id, stream: conversationId, seq, at, type, block, bytes, body });
@@ -132,9 +141,14 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       conversationId,
     );
     if (isSearched(type)) {
-      run('INSERT INTO search (rowid, words) SELECT place, words FROM searchable WHERE place = (SELECT place FROM event WHERE stream = ? AND seq = ?)', conversationId, seq);
+      run(
+        'INSERT INTO search (rowid, words) SELECT place, words FROM searchable WHERE place = (SELECT place FROM event WHERE stream = ? AND seq = ?)',
+        conversationId,
+        seq,
+      );
     }
-    if (type === 'turn.started' && turnId !== undefined) put('INSERT', 'turn', { turnId, conversationId, startedAt: at, startedSeq: seq });
+    if (type === 'turn.started' && turnId !== undefined)
+      put('INSERT', 'turn', { turnId, conversationId, startedAt: at, startedSeq: seq });
     if (type === 'turn.ended' && turnId !== undefined) run('DELETE FROM turn WHERE turnId = ?', turnId);
   };
 
@@ -145,7 +159,13 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     const { messageId, role, text, part, turnId } = draft;
     const event = append(conversationId, {
       type: 'message',
-      data: { messageId, role, text, ...(part === 0 ? {} : { part }), ...(end.interrupted === true ? { interrupted: true } : {}) },
+      data: {
+        messageId,
+        role,
+        text,
+        ...(part === 0 ? {} : { part }),
+        ...(end.interrupted === true ? { interrupted: true } : {}),
+      },
       ...(turnId === null ? {} : { turnId }),
     });
     run('DELETE FROM draft WHERE conversationId = ?', conversationId);
@@ -163,7 +183,8 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     if (stream === null || conversationId === bridgeStream) throw new Refusal('unknown_conversation');
     const owned = sql.all<{ sha256: string }>('SELECT sha256 FROM blobOwner WHERE conversationId = ?', conversationId);
     put('INSERT', 'deletion', { stream: conversationId });
-    for (const table of ['blobOwner', 'action', 'approval', 'conversation']) run(`DELETE FROM ${table} WHERE conversationId = ?`, conversationId);
+    for (const table of ['blobOwner', 'action', 'approval', 'conversation'])
+      run(`DELETE FROM ${table} WHERE conversationId = ?`, conversationId);
     // Without its stream nothing of it can be appended, read or subscribed to; the events follow in slices.
     run('DELETE FROM stream WHERE stream = ?', conversationId);
     put('INSERT', 'tombstone', { conversationId, deletedAt: parts.now(), lastSeq: stream.lastSeq });
@@ -172,7 +193,11 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       drafts.drop(conversationId);
       feed.drop(conversationId);
       parts.deleted();
-      removeUnowned(parts.blobs, sql, owned.map((row) => row.sha256));
+      removeUnowned(
+        parts.blobs,
+        sql,
+        owned.map((row) => row.sha256),
+      );
     });
   };
 
@@ -197,17 +222,24 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       if (accepted === 0) throw new Refusal('idempotency_conflict');
     },
     finishOperation: (key, state, result) => {
-      const changed = run("UPDATE operation SET state = ?, result = ? WHERE key = ? AND state = 'running'", state, result, key);
+      const changed = run(
+        "UPDATE operation SET state = ?, result = ? WHERE key = ? AND state = 'running'",
+        state,
+        result,
+        key,
+      );
       if (changed === 0) throw new Error('this operation is not running');
     },
     putReceipt: (row) => void put('INSERT', 'receipt', row),
-    putAction: (sha256, bytes, conversationId) => void put('INSERT OR IGNORE', 'action', { sha256, bytes, conversationId }),
+    putAction: (sha256, bytes, conversationId) =>
+      void put('INSERT OR IGNORE', 'action', { sha256, bytes, conversationId }),
     putApproval: (row) => void put('INSERT', 'approval', row),
     resolveApproval: (approvalId, change) => {
       const { text, values } = assignments(change, approvalColumns);
       return run(`UPDATE approval SET ${text} WHERE approvalId = ? AND state = 'pending'`, ...values, approvalId) === 1;
     },
-    setApprovalOutcome: (approvalId, outcome) => void run('UPDATE approval SET outcome = ? WHERE approvalId = ?', outcome, approvalId),
+    setApprovalOutcome: (approvalId, outcome) =>
+      void run('UPDATE approval SET outcome = ? WHERE approvalId = ?', outcome, approvalId),
     putRule: (row) => void put('INSERT OR REPLACE', 'rule', row),
     changeRule: (ruleId, change) =>
       change === 'remove'
@@ -218,9 +250,15 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       run('DELETE FROM session WHERE expiresAt <= ?', parts.now());
       put('INSERT OR REPLACE', 'session', row);
     },
-    touchSession: (sessionId, seenAt) => void run('UPDATE session SET seenAt = ? WHERE sessionId = ?', seenAt, sessionId),
+    touchSession: (sessionId, seenAt) =>
+      void run('UPDATE session SET seenAt = ? WHERE sessionId = ?', seenAt, sessionId),
     revokeSessions: (sessionId) =>
-      run('UPDATE session SET revoked = 1 WHERE revoked = 0 AND expiresAt > ? AND (? IS NULL OR sessionId = ?)', parts.now(), sessionId, sessionId),
+      run(
+        'UPDATE session SET revoked = 1 WHERE revoked = 0 AND expiresAt > ? AND (? IS NULL OR sessionId = ?)',
+        parts.now(),
+        sessionId,
+        sessionId,
+      ),
     putWorkspace: (row) => void put('INSERT OR REPLACE', 'workspace', row),
     putTrust: (row) => void put('INSERT OR REPLACE', 'trust', row),
     putAgent: (agentId, spec) => void put('INSERT OR REPLACE', 'agent', { agentId, spec }),
@@ -232,12 +270,25 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
 };
 
 const approvalColumns = [
-  'turnId', 'toolCallId', 'kind', 'state', 'requestedAt', 'requestedSeq', 'expiresAt', 'decidedAt',
-  'receiptId', 'reason', 'by', 'rule', 'note', 'outcome',
+  'turnId',
+  'toolCallId',
+  'kind',
+  'state',
+  'requestedAt',
+  'requestedSeq',
+  'expiresAt',
+  'decidedAt',
+  'receiptId',
+  'reason',
+  'by',
+  'rule',
+  'note',
+  'outcome',
 ] as const;
 
 /** A bad event is a bug of ours and must never be stored. The message names the field, never the value. */
 const checkEvent = (event: { type: EventType; data: unknown }): void => {
   const parsed = [z.safeParse(anyEvent, event), z.safeParse(eventData[event.type], event.data)];
-  for (const one of parsed) if (!one.success) throw new Error(`refusing to store a bad ${event.type} event: ${explain(one.error)}`);
+  for (const one of parsed)
+    if (!one.success) throw new Error(`refusing to store a bad ${event.type} event: ${explain(one.error)}`);
 };

@@ -12,10 +12,16 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-const modes = (current: string, ...others: string[]) => ({ currentModeId: current, availableModes: [current, ...others].map((id) => ({ id, name: id.toUpperCase() })) });
+const modes = (current: string, ...others: string[]) => ({
+  currentModeId: current,
+  availableModes: [current, ...others].map((id) => ({ id, name: id.toUpperCase() })),
+});
 
 /** The scripted agent on PATH under the names of real ones, behind a link and `#!/usr/bin/env node`, as npm installs them. */
-const pretend = async (programs: Readonly<Record<string, Readonly<Record<string, unknown>>>>, env: Readonly<Record<string, string>> = {}): Promise<Stage & { lib: string; home: string }> => {
+const pretend = async (
+  programs: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Stage & { lib: string; home: string }> => {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'countersign-programs-')));
   cleanups.push(() => rm(home, { recursive: true, force: true }));
   const [bin, lib] = [join(home, 'bin'), join(home, 'lib')];
@@ -24,19 +30,34 @@ const pretend = async (programs: Readonly<Record<string, Readonly<Record<string,
   await writeFile(join(lib, 'package.json'), JSON.stringify({ name: 'pretended', version: '9.8.7', type: 'module' }));
   for (const [name, script] of Object.entries(programs)) {
     const file = join(lib, `${name}.js`);
-    await writeFile(file, `#!/usr/bin/env node\nprocess.argv[2] = ${JSON.stringify(JSON.stringify(script))};\nawait import(${JSON.stringify(scriptedProgram)});\n`);
+    await writeFile(
+      file,
+      `#!/usr/bin/env node\nprocess.argv[2] = ${JSON.stringify(JSON.stringify(script))};\nawait import(${JSON.stringify(scriptedProgram)});\n`,
+    );
     await chmod(file, 0o755);
     await symlink(file, join(bin, name));
   }
   const path = ['relative/bin', bin, dirname(process.execPath), '/usr/bin'].join(delimiter);
-  const on = await stage({ env: { PATH: path, HOME: home, SECRET_OF_THE_BRIDGE: 'x', COUNTERSIGN_PRACTICE_PACE: '0', ...env } });
+  const on = await stage({
+    env: { PATH: path, HOME: home, SECRET_OF_THE_BRIDGE: 'x', COUNTERSIGN_PRACTICE_PACE: '0', ...env },
+  });
   cleanups.push(() => on.end());
   return Object.assign(on, { lib, home });
 };
 
 describe('the catalogue (G-10)', () => {
   it('holds the nine bundled agents, complete enough to be shown', async () => {
-    expect(catalogue.map(({ id }) => id)).toEqual(['practice', 'claude', 'codex', 'gemini', 'opencode', 'pi', 'qwen', 'copilot', 'kimi']);
+    expect(catalogue.map(({ id }) => id)).toEqual([
+      'practice',
+      'claude',
+      'codex',
+      'gemini',
+      'opencode',
+      'pi',
+      'qwen',
+      'copilot',
+      'kimi',
+    ]);
     for (const entry of catalogue.filter(({ id }) => id !== 'practice')) {
       expect(entry.install, entry.id).toMatch(/^npm install -g .+@\d/);
       expect(entry.signIn, entry.id).not.toBe('');
@@ -45,7 +66,8 @@ describe('the catalogue (G-10)', () => {
       if (entry.asking !== null) expect(entry.asking.safe, entry.id).toContain(entry.asking.modeId);
     }
     const on = await pretend({});
-    for (const summary of on.agents.list()) expect(z.safeParse(agentSummary, summary).success, summary.agentId).toBe(true);
+    for (const summary of on.agents.list())
+      expect(z.safeParse(agentSummary, summary).success, summary.agentId).toBe(true);
   });
 
   it('finds a program through its link, runs it by an absolute Node, and reads its version without running it', async () => {
@@ -58,21 +80,35 @@ describe('the catalogue (G-10)', () => {
 
   it('says what is missing and how to install it, and looks nowhere but on absolute entries of PATH', async () => {
     const on = await pretend({ 'pi-acp': {} });
-    expect(on.agents.get('gemini')).toMatchObject({ state: 'missing', executable: null, mendCommand: expect.stringContaining('npm install -g @google/gemini-cli') });
+    expect(on.agents.get('gemini')).toMatchObject({
+      state: 'missing',
+      executable: null,
+      mendCommand: expect.stringContaining('npm install -g @google/gemini-cli'),
+    });
     expect(on.agents.get('pi')).toMatchObject({ state: 'missing' }); // pi-acp alone: pi itself is not there
-    await expect(on.start('gemini', new Recorder())).rejects.toMatchObject({ code: 'agent_missing', details: { mendCommand: expect.any(String) } });
+    await expect(on.start('gemini', new Recorder())).rejects.toMatchObject({
+      code: 'agent_missing',
+      details: { mendCommand: expect.any(String) },
+    });
   });
 
   it('adds, disables, makes default and removes an agent of the operator, and refuses a name twice', async () => {
     const on = await pretend({});
-    const spec = { title: 'My Agent', command: process.execPath, args: [scriptedProgram], env: [{ name: 'MY_KEY', value: 'v' }] };
+    const spec = {
+      title: 'My Agent',
+      command: process.execPath,
+      args: [scriptedProgram],
+      env: [{ name: 'MY_KEY', value: 'v' }],
+    };
     const added = await on.agents.add(spec);
     expect(added).toMatchObject({ agentId: 'my-agent', bundled: false, enforcement: 'unrestricted', state: 'ready' });
     expect(added.envNames).toContain('MY_KEY');
     expect(JSON.stringify(added)).not.toContain('"v"');
     await expect(on.agents.add(spec)).rejects.toMatchObject({ code: 'already_exists' });
     await expect(on.agents.add({ ...spec, title: 'Claude' })).rejects.toMatchObject({ code: 'already_exists' });
-    await expect(on.agents.add({ ...spec, title: 'Other', env: [{ name: 'COUNTERSIGN_RUN', value: 'x' }] })).rejects.toMatchObject({ code: 'bad_request' });
+    await expect(
+      on.agents.add({ ...spec, title: 'Other', env: [{ name: 'COUNTERSIGN_RUN', value: 'x' }] }),
+    ).rejects.toMatchObject({ code: 'bad_request' });
     expect((await on.agents.setDefault('my-agent')).isDefault).toBe(true);
     expect(on.agents.list().filter(({ isDefault }) => isDefault)).toHaveLength(1);
     expect((await on.agents.enable('my-agent', false)).enabled).toBe(false);
@@ -85,7 +121,11 @@ describe('the catalogue (G-10)', () => {
 
   it('lists the files of a workspace that make agents run code, and which agents a switch keeps from it (G-23)', async () => {
     const on = await pretend({});
-    expect(on.agents.trustPatterns()).toContainEqual({ agentId: 'claude', pattern: '.mcp.json', what: expect.any(String) });
+    expect(on.agents.trustPatterns()).toContainEqual({
+      agentId: 'claude',
+      pattern: '.mcp.json',
+      what: expect.any(String),
+    });
     const safe = catalogue.map(({ id }) => id).filter((id) => on.agents.safeUntrusted(id));
     expect(safe).toEqual(['practice', 'claude', 'gemini', 'pi', 'kimi']);
     await mkdir(join(on.home, '.qwen'));
@@ -121,9 +161,20 @@ describe('the asking mode (G-20, G-21)', () => {
   });
 
   it('leaves the level unrestricted, with the reason, where it cannot be verified', async () => {
-    const on = await pretend({ kimi: { modes: modes('yolo', 'default'), modeSticks: false }, qwen: { modes: modes('auto') }, gemini: {} });
-    expect((await on.start('kimi', new Recorder())).ready).toMatchObject({ enforcement: 'unrestricted', enforcementWhy: expect.stringContaining('did not stay'), modeId: 'elsewhere' });
-    expect((await on.start('qwen', new Recorder())).ready).toMatchObject({ enforcement: 'unrestricted', enforcementWhy: expect.stringContaining('does not offer the mode') });
+    const on = await pretend({
+      kimi: { modes: modes('yolo', 'default'), modeSticks: false },
+      qwen: { modes: modes('auto') },
+      gemini: {},
+    });
+    expect((await on.start('kimi', new Recorder())).ready).toMatchObject({
+      enforcement: 'unrestricted',
+      enforcementWhy: expect.stringContaining('did not stay'),
+      modeId: 'elsewhere',
+    });
+    expect((await on.start('qwen', new Recorder())).ready).toMatchObject({
+      enforcement: 'unrestricted',
+      enforcementWhy: expect.stringContaining('does not offer the mode'),
+    });
     expect((await on.start('gemini', new Recorder())).ready.enforcement).toBe('unrestricted');
   });
 
@@ -142,11 +193,42 @@ describe('the asking mode (G-20, G-21)', () => {
   });
 
   it('is set by the option of that category where modes are options, and the answer is the proof', async () => {
-    const option = { id: 'mode', name: 'Mode', category: 'mode', type: 'select', currentValue: 'agent', options: [{ value: 'agent', name: 'Agent' }, { value: 'read-only', name: 'Read only' }] };
-    const model = { id: 'model', name: 'Model', category: 'model', type: 'select', currentValue: 'a', options: [{ group: 'g', name: 'G', options: [{ value: 'a', name: 'A' }, { value: 'b', name: 'B' }] }] };
+    const option = {
+      id: 'mode',
+      name: 'Mode',
+      category: 'mode',
+      type: 'select',
+      currentValue: 'agent',
+      options: [
+        { value: 'agent', name: 'Agent' },
+        { value: 'read-only', name: 'Read only' },
+      ],
+    };
+    const model = {
+      id: 'model',
+      name: 'Model',
+      category: 'model',
+      type: 'select',
+      currentValue: 'a',
+      options: [
+        {
+          group: 'g',
+          name: 'G',
+          options: [
+            { value: 'a', name: 'A' },
+            { value: 'b', name: 'B' },
+          ],
+        },
+      ],
+    };
     const on = await pretend({ 'codex-acp': { configOptions: [option, model] } });
     const agent = await on.start('codex', new Recorder());
-    expect(agent.ready).toMatchObject({ enforcement: 'cooperative', modeId: 'read-only', modelId: 'a', models: [{ id: 'a' }, { id: 'b' }] });
+    expect(agent.ready).toMatchObject({
+      enforcement: 'cooperative',
+      modeId: 'read-only',
+      modelId: 'a',
+      models: [{ id: 'a' }, { id: 'b' }],
+    });
     await expect(agent.setOption('mode', 'agent')).rejects.toMatchObject({ code: 'forbidden' });
     await agent.setModel('b');
     expect(agent.identity().model).toBe('b');
@@ -154,7 +236,12 @@ describe('the asking mode (G-20, G-21)', () => {
 
   it('keeps a switch that would end asking as it must be', async () => {
     const url = (name: string) => `https://agentclientprotocol.com/protocol/session-modes#${name}`;
-    const on = await pretend({ copilot: { modes: modes(url('agent'), url('autopilot')), configOptions: [{ id: 'allow_all', name: 'Allow all', type: 'boolean', currentValue: true }] } });
+    const on = await pretend({
+      copilot: {
+        modes: modes(url('agent'), url('autopilot')),
+        configOptions: [{ id: 'allow_all', name: 'Allow all', type: 'boolean', currentValue: true }],
+      },
+    });
     const agent = await on.start('copilot', new Recorder());
     expect(agent.ready).toMatchObject({ enforcement: 'cooperative', options: [{ id: 'allow_all', value: 'false' }] });
     await expect(agent.setOption('allow_all', 'true')).rejects.toMatchObject({ code: 'forbidden' });
@@ -163,7 +250,11 @@ describe('the asking mode (G-20, G-21)', () => {
 
 describe('what a known agent is started with', () => {
   it('signs Gemini in with its key where there is one, and names the command where there is none', async () => {
-    const script = { authRequired: true, authMethods: [{ id: 'gemini-api-key', name: 'Key' }], modes: modes('default') };
+    const script = {
+      authRequired: true,
+      authMethods: [{ id: 'gemini-api-key', name: 'Key' }],
+      modes: modes('default'),
+    };
     const keyed = await pretend({ gemini: script, kimi: {} }, { GEMINI_API_KEY: 'a-key' });
     const host = new Recorder();
     const agent = await keyed.start('gemini', host);
@@ -174,7 +265,10 @@ describe('what a known agent is started with', () => {
     await (await keyed.start('kimi', other)).prompt(say('[[env]]'), noBlob);
     expect(other.said()).not.toContain('GEMINI_API_KEY'); // another provider's key is none of its business
     const bare = await pretend({ gemini: script });
-    await expect(bare.start('gemini', new Recorder())).rejects.toMatchObject({ code: 'agent_auth_required', details: { mendCommand: 'gemini' } });
+    await expect(bare.start('gemini', new Recorder())).rejects.toMatchObject({
+      code: 'agent_auth_required',
+      details: { mendCommand: 'gemini' },
+    });
     expect(bare.agents.get('gemini')).toMatchObject({ state: 'signed_out', mendCommand: 'gemini' });
   });
 
@@ -184,15 +278,25 @@ describe('what a known agent is started with', () => {
       const host = new Recorder();
       const agent = await on.start('claude', host, { sessionId });
       await agent.prompt(say('[[params]]'), noBlob);
-      expect(JSON.parse(host.said())).toMatchObject({ cwd: on.workspace, mcpServers: [], _meta: { claudeCode: { options: { settingSources: [], strictMcpConfig: true } } } });
+      expect(JSON.parse(host.said())).toMatchObject({
+        cwd: on.workspace,
+        mcpServers: [],
+        _meta: { claudeCode: { options: { settingSources: [], strictMcpConfig: true } } },
+      });
     }
   });
 
   it('makes OpenCode ask whatever its configuration says', async () => {
-    const on = await pretend({ opencode: {} }, { OPENCODE_CONFIG_CONTENT: '{"model":"m","permission":{"edit":"allow"}}' });
+    const on = await pretend(
+      { opencode: {} },
+      { OPENCODE_CONFIG_CONTENT: '{"model":"m","permission":{"edit":"allow"}}' },
+    );
     const host = new Recorder();
     await (await on.start('opencode', host)).prompt(say('[[env]]'), noBlob);
     const env = JSON.parse(host.said()) as Record<string, string>;
-    expect(JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '')).toMatchObject({ model: 'm', permission: { edit: 'ask', bash: 'ask' } });
+    expect(JSON.parse(env['OPENCODE_CONFIG_CONTENT'] ?? '')).toMatchObject({
+      model: 'm',
+      permission: { edit: 'ask', bash: 'ask' },
+    });
   });
 });

@@ -5,5 +5,7 @@ const [, , containment, directives = ''] = process.argv;
 const on = await stage(containment === 'best_effort' ? { containment } : {});
 const agent = await on.start(await on.scripted({}), new Recorder());
 await agent.prompt(say(directives), noBlob);
-process.stdout.write(`${JSON.stringify({ directory: on.directory, containment: agent.ready.containment, ...on.spawned[0] })}\n`);
+process.stdout.write(
+  `${JSON.stringify({ directory: on.directory, containment: agent.ready.containment, ...on.spawned[0] })}\n`,
+);
 setInterval(() => undefined, 1000);

@@ -34,7 +34,11 @@ interface Held {
 }
 /** A process of its own that holds an agent as the bridge does. */
 const holder = async (containment: string, directives: string): Promise<Held> => {
-  const child = spawn(process.execPath, [fileURLToPath(new URL('holder.ts', import.meta.url)), containment, directives], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(
+    process.execPath,
+    [fileURLToPath(new URL('holder.ts', import.meta.url)), containment, directives],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   cleanups.push(() => child.kill('SIGKILL'));
   const line = await new Promise<string>((resolve, reject) => {
     child.stdout?.once('data', (chunk: Buffer) => resolve(chunk.toString()));
@@ -50,7 +54,9 @@ const begin = async (containment: (typeof containments)[number]): Promise<Stage>
   return on;
 };
 const holding = (containment: (typeof containments)[number], hidden: string[] = []) =>
-  containment === 'best_effort' ? bestEffort(process.execPath, '') : chooseHolding('/usr/bin/bwrap', hidden, process.execPath);
+  containment === 'best_effort'
+    ? bestEffort(process.execPath, '')
+    : chooseHolding('/usr/bin/bwrap', hidden, process.execPath);
 
 describe.each(containments)('a tree held by %s', (containment) => {
   it('is gone after stop, with a grandchild that ignores SIGTERM in a session of its own (case 74, L-31)', async () => {
@@ -82,13 +88,21 @@ describe.each(containments)('a tree held by %s', (containment) => {
     expect(held.recorded.containment).toBe(containment);
     expect(withToken(wanted).length).toBeGreaterThan(0);
     held.holder.kill('SIGKILL');
-    await until(() => withToken(wanted).every((pid) => pid === held.holder.pid) && marked(held.recorded.marker).length === 0, 'the end of the tree');
+    await until(
+      () => withToken(wanted).every((pid) => pid === held.holder.pid) && marked(held.recorded.marker).length === 0,
+      'the end of the tree',
+    );
   });
 
   it('sees descriptors 0 to 2 alone (T70, L-32)', async () => {
     closeInherited([]); // as createAgents does
     const marker = token();
-    const process_ = await hold(holding(containment), { argv: ['/bin/sh', '-c', 'ls -m /proc/$$/fd'], cwd: '/', env: { PATH: '/usr/bin:/bin', [markerName]: marker }, marker });
+    const process_ = await hold(holding(containment), {
+      argv: ['/bin/sh', '-c', 'ls -m /proc/$$/fd'],
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin', [markerName]: marker },
+      marker,
+    });
     let output = '';
     process_.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
     expect(await process_.gone).toEqual({ code: 0, signal: null });
@@ -99,7 +113,12 @@ describe.each(containments)('a tree held by %s', (containment) => {
     const before = readdirSync('/proc/self/fd').length;
     const markers = Array.from({ length: 5 }, token);
     for (const marker of markers) {
-      const process_ = await hold(holding(containment), { argv: ['/bin/cat'], cwd: '/', env: { [markerName]: marker }, marker });
+      const process_ = await hold(holding(containment), {
+        argv: ['/bin/cat'],
+        cwd: '/',
+        env: { [markerName]: marker },
+        marker,
+      });
       process_.terminate();
       await process_.gone;
     }
@@ -109,7 +128,8 @@ describe.each(containments)('a tree held by %s', (containment) => {
 
   it('reports code and signal as the program left, and a missing one as a start failure', async () => {
     const marker = token();
-    const start = (argv: string[]) => hold(holding(containment), { argv, cwd: '/', env: { PATH: '/usr/bin:/bin', [markerName]: marker }, marker });
+    const start = (argv: string[]) =>
+      hold(holding(containment), { argv, cwd: '/', env: { PATH: '/usr/bin:/bin', [markerName]: marker }, marker });
     expect(await (await start(['/bin/sh', '-c', 'exit 3'])).gone).toEqual({ code: 3, signal: null });
     expect(await (await start(['/bin/sh', '-c', 'kill -TERM $$'])).gone).toEqual({ code: null, signal: 'SIGTERM' });
     expect((await (await start(['/no/such/program'])).gone).code).toBeGreaterThan(0);
@@ -129,7 +149,12 @@ it('bubblewrap covers the hidden directories, and root inside cannot take the co
   closeSync(openSync(join(hidden, 'key'), 'w'));
   const marker = token();
   const script = `ls ${hidden}; umount ${hidden} 2>/dev/null && echo uncovered; ls ${hidden}; echo end`;
-  const process_ = await hold(holding('bubblewrap', [hidden]), { argv: ['/bin/sh', '-c', script], cwd: '/', env: { PATH: '/usr/bin:/bin', [markerName]: marker }, marker });
+  const process_ = await hold(holding('bubblewrap', [hidden]), {
+    argv: ['/bin/sh', '-c', script],
+    cwd: '/',
+    env: { PATH: '/usr/bin:/bin', [markerName]: marker },
+    marker,
+  });
   let output = '';
   process_.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
   await process_.gone;

@@ -5,7 +5,15 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createAgents, type AgentsOptions } from '../../bridge/agents/agents.ts';
-import type { AgentHost, AgentItem, AgentProcess, Agents, PermissionAnswer, PermissionRequest, StartRequest } from '../../bridge/agents/contract.ts';
+import type {
+  AgentHost,
+  AgentItem,
+  AgentProcess,
+  Agents,
+  PermissionAnswer,
+  PermissionRequest,
+  StartRequest,
+} from '../../bridge/agents/contract.ts';
 import { Refusal } from '#protocol/errors.ts';
 
 type Exited = Parameters<AgentHost['exited']>[0];
@@ -22,10 +30,15 @@ export class Recorder implements AgentHost {
   allow = true;
   answer: (request: PermissionRequest) => Promise<PermissionAnswer> = (request) => {
     const option = request.options.find(({ meaning }) => meaning === (this.allow ? 'allow' : 'deny'));
-    return Promise.resolve(option === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId: option.id });
+    return Promise.resolve(
+      option === undefined ? { outcome: 'cancelled' } : { outcome: 'selected', optionId: option.id },
+    );
   };
   onItem: (item: AgentItem) => void = () => undefined;
-  readonly #terminals = new Map<string, { child: ChildProcess; output: string; exit: Promise<{ code: number | null; signal: string | null }> }>();
+  readonly #terminals = new Map<
+    string,
+    { child: ChildProcess; output: string; exit: Promise<{ code: number | null; signal: string | null }> }
+  >();
 
   item(item: AgentItem): void {
     this.items.push(item);
@@ -51,10 +64,21 @@ export class Recorder implements AgentHost {
     this.commands.push([request.command, ...request.args].join(' '));
     if (!this.allow) return Promise.reject(new Refusal('forbidden', { message: 'The operator denied this.' }));
     const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...env } = process.env;
-    const child = spawn(request.command, request.args, { cwd: request.cwd, env: { ...env, PATH: `${dirname(process.execPath)}:${env['PATH']}` }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(request.command, request.args, {
+      cwd: request.cwd,
+      env: { ...env, PATH: `${dirname(process.execPath)}:${env['PATH']}` },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const terminalId = `terminal-${this.#terminals.size + 1}`;
-    const terminal = { child, output: '', exit: new Promise<{ code: number | null; signal: string | null }>((resolve) => child.once('close', (code, signal) => resolve({ code, signal }))) };
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (terminal.output += chunk.toString()));
+    const terminal = {
+      child,
+      output: '',
+      exit: new Promise<{ code: number | null; signal: string | null }>((resolve) =>
+        child.once('close', (code, signal) => resolve({ code, signal })),
+      ),
+    };
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (terminal.output += chunk.toString()));
     this.#terminals.set(terminalId, terminal);
     return Promise.resolve({ terminalId });
   }
@@ -89,7 +113,10 @@ export class Recorder implements AgentHost {
     return this.items.flatMap((item) => (item.type === 'text' && item.role === role ? [item.text] : [])).join('');
   }
   notices(code?: string) {
-    return this.items.filter((item) => item.type === 'notice' && (code === undefined || item.code === code)) as Extract<AgentItem, { type: 'notice' }>[];
+    return this.items.filter((item) => item.type === 'notice' && (code === undefined || item.code === code)) as Extract<
+      AgentItem,
+      { type: 'notice' }
+    >[];
   }
   /** Resolves when an item satisfies `wanted`. */
   seen(wanted: (item: AgentItem) => boolean): Promise<AgentItem> {
@@ -116,9 +143,16 @@ export interface Stage {
   readonly agents: Agents;
   readonly spawned: Spawned[];
   readonly logged: unknown[];
-  start(agentId: string, host: Recorder, more?: Partial<Pick<StartRequest, 'sessionId' | 'modeId' | 'signal'>>): Promise<AgentProcess>;
+  start(
+    agentId: string,
+    host: Recorder,
+    more?: Partial<Pick<StartRequest, 'sessionId' | 'modeId' | 'signal'>>,
+  ): Promise<AgentProcess>;
   /** Adds the scripted agent with this script (directives are in its head comment). Returns its agent id. */
-  scripted(script: Readonly<Record<string, unknown>>, env?: readonly { name: string; value: string }[]): Promise<string>;
+  scripted(
+    script: Readonly<Record<string, unknown>>,
+    env?: readonly { name: string; value: string }[],
+  ): Promise<string>;
   end(): Promise<void>;
 }
 
@@ -127,7 +161,9 @@ export const stage = async (options: Partial<AgentsOptions> = {}): Promise<Stage
   const directory = await mkdtemp(join(tmpdir(), 'countersign-agents-'));
   const workspace = join(directory, 'workspace');
   const practiceState = join(directory, 'practice-state');
-  await cp(fileURLToPath(new URL('../../bridge/agents/practice/workspace', import.meta.url)), workspace, { recursive: true });
+  await cp(fileURLToPath(new URL('../../bridge/agents/practice/workspace', import.meta.url)), workspace, {
+    recursive: true,
+  });
   const rows = new Map<string, string>();
   const logged: unknown[] = [];
   const agents = createAgents({
@@ -169,7 +205,12 @@ export const stage = async (options: Partial<AgentsOptions> = {}): Promise<Stage
     },
     scripted: async (script, env = []) => {
       count += 1;
-      const added = await agents.add({ title: `Scripted ${count}`, command: process.execPath, args: [scriptedProgram, JSON.stringify(script)], env });
+      const added = await agents.add({
+        title: `Scripted ${count}`,
+        command: process.execPath,
+        args: [scriptedProgram, JSON.stringify(script)],
+        env,
+      });
       return added.agentId;
     },
     end: async () => {

@@ -10,7 +10,11 @@ afterEach(async () => {
   on = null;
 });
 
-const begin = async (script: Readonly<Record<string, unknown>> = {}, host = new Recorder(), env: { name: string; value: string }[] = []) => {
+const begin = async (
+  script: Readonly<Record<string, unknown>> = {},
+  host = new Recorder(),
+  env: { name: string; value: string }[] = [],
+) => {
   on ??= await stage();
   const agentId = await on.scripted(script, env);
   return { host, agentId, agent: await on.start(agentId, host), on };
@@ -50,7 +54,9 @@ describe('starting', () => {
 
   it('can still end an agent that closed its input, or its output (case 76)', async () => {
     const { agent, host, on: current } = await begin();
-    const turn = expect(agent.prompt(say('[[close-stdin]][[say deaf]][[never]]'), noBlob)).rejects.toMatchObject({ code: 'agent_gone' });
+    const turn = expect(agent.prompt(say('[[close-stdin]][[say deaf]][[never]]'), noBlob)).rejects.toMatchObject({
+      code: 'agent_gone',
+    });
     await host.seen((item) => item.type === 'text' && item.text === 'deaf');
     await agent.stop();
     await turn;
@@ -67,7 +73,10 @@ describe('starting', () => {
     const { host, agent } = await begin({ garbageLines: 20, hugeLineBytes: 10_000_000, binaryLine: true });
     await agent.prompt(say('hello'), noBlob);
     expect(host.said()).toBe('You said: hello');
-    expect(host.notices('agent_noise').map(({ sentence }) => sentence)).toEqual([expect.stringContaining('not ACP'), expect.stringContaining('not UTF-8')]);
+    expect(host.notices('agent_noise').map(({ sentence }) => sentence)).toEqual([
+      expect.stringContaining('not ACP'),
+      expect.stringContaining('not UTF-8'),
+    ]);
   });
 
   it('stops an agent that writes more lines of garbage than allowed (T80)', async () => {
@@ -90,13 +99,18 @@ describe('starting', () => {
   it('says that the agent is not signed in, and how to mend it', async () => {
     const { error, agentId } = await fails({ authRequired: true });
     expect(error).toMatchObject({ code: 'agent_auth_required', details: { mendCommand: expect.any(String) } });
-    expect(on?.agents.get(agentId)).toMatchObject({ state: 'signed_out', problem: expect.stringContaining('not signed in') });
+    expect(on?.agents.get(agentId)).toMatchObject({
+      state: 'signed_out',
+      problem: expect.stringContaining('not signed in'),
+    });
   });
 
   it('refuses an unknown agent, and a program that is not there', async () => {
     on = await stage();
     await expect(on.start('nobody', new Recorder())).rejects.toMatchObject({ code: 'unknown_agent' });
-    await expect(on.agents.add({ title: 'Ghost', command: '/no/such/program', args: [], env: [] })).rejects.toMatchObject({ code: 'agent_missing' });
+    await expect(
+      on.agents.add({ title: 'Ghost', command: '/no/such/program', args: [], env: [] }),
+    ).rejects.toMatchObject({ code: 'agent_missing' });
   });
 });
 
@@ -137,17 +151,28 @@ describe('a turn', () => {
   it('answers five permissions at once, each by its own id, in the order 3, 1, 5, 2, 4 (case 13)', async () => {
     const host = new Recorder();
     const answers = new Map<string, (optionId: string) => void>();
-    host.answer = ({ call }) => new Promise((resolve) => answers.set(call.toolCallId, (optionId) => resolve({ outcome: 'selected', optionId })));
+    host.answer = ({ call }) =>
+      new Promise((resolve) => answers.set(call.toolCallId, (optionId) => resolve({ outcome: 'selected', optionId })));
     const { agent } = await begin({}, host);
     const turn = agent.prompt(say('[[permissions 5]]'), noBlob);
     await until(() => answers.size === 5, 'five permissions');
-    for (const [id, optionId] of [['p3', 'yes'], ['p1', 'no'], ['p5', 'yes'], ['p2', 'yes'], ['p4', 'no']] as const) {
+    for (const [id, optionId] of [
+      ['p3', 'yes'],
+      ['p1', 'no'],
+      ['p5', 'yes'],
+      ['p2', 'yes'],
+      ['p4', 'no'],
+    ] as const) {
       answers.get(id)?.(optionId);
       await host.seen((item) => item.type === 'text' && item.text.startsWith(id));
     }
     await turn;
     expect(host.said()).toBe('p3: yes\np1: no\np5: yes\np2: yes\np4: no\n');
-    expect(host.permissions.every(({ announced, call }) => announced && call.title === `Call ${call.toolCallId}` && call.kind === 'edit')).toBe(true);
+    expect(
+      host.permissions.every(
+        ({ announced, call }) => announced && call.title === `Call ${call.toolCallId}` && call.kind === 'edit',
+      ),
+    ).toBe(true);
   });
 
   it('hides allow_always, keeps an unknown kind as it is, and never selects what was not offered (G-21, R-03)', async () => {
@@ -166,12 +191,22 @@ describe('a turn', () => {
   it('asks about a tool call that was never announced, with the exact text of its input', async () => {
     const { host, agent } = await begin();
     const input = '{"n":12345678901234567890,"f":1e400,"z":0.10,"s":"\\u0041 }]\\""}';
-    await agent.prompt(say(`[[raw {"jsonrpc":"2.0","id":"r1","method":"session/request_permission","params":{"sessionId":"{{session}}","toolCall":{"toolCallId":"u","title":"Odd","kind":7,"rawInput" : ${input} },"options":[]}}]]`), noBlob);
+    await agent.prompt(
+      say(
+        `[[raw {"jsonrpc":"2.0","id":"r1","method":"session/request_permission","params":{"sessionId":"{{session}}","toolCall":{"toolCallId":"u","title":"Odd","kind":7,"rawInput" : ${input} },"options":[]}}]]`,
+      ),
+      noBlob,
+    );
     // A numeric kind makes the call unreadable: it is still asked about, with everything received.
     await until(() => host.permissions.length === 1, 'the permission');
     expect(host.permissions[0]).toMatchObject({ announced: false, options: [] });
     expect(host.permissions[0]?.call.rawInput).toContain(input);
-    await agent.prompt(say(`[[raw {"jsonrpc":"2.0","id":"r2","method":"session/request_permission","params":{"sessionId":"{{session}}","toolCall":{"toolCallId":"v","rawInput" : ${input} },"options":null}}]]`), noBlob);
+    await agent.prompt(
+      say(
+        `[[raw {"jsonrpc":"2.0","id":"r2","method":"session/request_permission","params":{"sessionId":"{{session}}","toolCall":{"toolCallId":"v","rawInput" : ${input} },"options":null}}]]`,
+      ),
+      noBlob,
+    );
     await until(() => host.permissions.length === 2, 'the second permission');
     expect(host.permissions[1]?.call).toEqual({ toolCallId: 'v', rawInput: input });
   });
@@ -185,7 +220,12 @@ describe('a turn', () => {
 
   it('shows an update of an unknown kind raw', async () => {
     const { host, agent } = await begin();
-    await agent.prompt(say('[[raw {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"{{session}}","update":{"sessionUpdate":"hologram","depth":3}}}]][[say x]]'), noBlob);
+    await agent.prompt(
+      say(
+        '[[raw {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"{{session}}","update":{"sessionUpdate":"hologram","depth":3}}}]][[say x]]',
+      ),
+      noBlob,
+    );
     expect(host.notices('unknown_update')).toMatchObject([{ raw: '{"sessionUpdate":"hologram","depth":3}' }]);
   });
 
@@ -205,16 +245,27 @@ describe('a turn', () => {
 
   it('calls an end_turn without a word a failure, and an error what it is (G-04)', async () => {
     const { agent } = await begin();
-    expect(await agent.prompt(say('[[silent]]'), noBlob)).toEqual({ stopReason: 'failed', sentence: expect.stringContaining('without a word') });
-    expect(await agent.prompt(say('[[error -32603 model fell over]]'), noBlob)).toEqual({ stopReason: 'failed', sentence: expect.stringContaining('model fell over') });
+    expect(await agent.prompt(say('[[silent]]'), noBlob)).toEqual({
+      stopReason: 'failed',
+      sentence: expect.stringContaining('without a word'),
+    });
+    expect(await agent.prompt(say('[[error -32603 model fell over]]'), noBlob)).toEqual({
+      stopReason: 'failed',
+      sentence: expect.stringContaining('model fell over'),
+    });
     expect(await agent.prompt(say('[[say x]][[stop because]]'), noBlob)).toMatchObject({ stopReason: 'failed' });
     expect(await agent.prompt(say('[[say x]][[stop max_tokens]]'), noBlob)).toEqual({ stopReason: 'max_tokens' });
-    await expect(agent.prompt(say('[[error -32000 sign in]]'), noBlob)).rejects.toMatchObject({ code: 'agent_auth_required' });
+    await expect(agent.prompt(say('[[error -32000 sign in]]'), noBlob)).rejects.toMatchObject({
+      code: 'agent_auth_required',
+    });
   });
 
   it('closes tool calls that the agent left open, and says cancelled by its own mark (agents.md 7.5, 7.11)', async () => {
     const { host, agent } = await begin();
-    const turn = agent.prompt(say('[[ignore-cancel]][[tool t Long one]][[wait 200]][[error -32603 confused by cancel]]'), noBlob);
+    const turn = agent.prompt(
+      say('[[ignore-cancel]][[tool t Long one]][[wait 200]][[error -32603 confused by cancel]]'),
+      noBlob,
+    );
     await host.seen((item) => item.type === 'tool.called');
     agent.cancel();
     expect(await turn).toEqual({ stopReason: 'cancelled' });
@@ -224,18 +275,32 @@ describe('a turn', () => {
   it('sends images and files as blocks, and refuses what the agent does not take', async () => {
     const { host, agent } = await begin();
     const sha256 = 'a'.repeat(64);
-    await agent.prompt([...say('see'), { type: 'blob', blob: { sha256, bytes: 3, mime: 'image/png' } }, { type: 'file', path: 'src/index.js' }], () => Promise.resolve(new Uint8Array([1, 2, 3])));
+    await agent.prompt(
+      [
+        ...say('see'),
+        { type: 'blob', blob: { sha256, bytes: 3, mime: 'image/png' } },
+        { type: 'file', path: 'src/index.js' },
+      ],
+      () => Promise.resolve(new Uint8Array([1, 2, 3])),
+    );
     expect(host.said()).toBe('You said: see <image> <resource_link>');
     const zip = { type: 'blob', blob: { sha256, bytes: 3, mime: 'application/zip' } } as const;
-    await expect(agent.prompt([zip], () => Promise.resolve(new Uint8Array(3)))).rejects.toMatchObject({ code: 'blob_unsupported' });
+    await expect(agent.prompt([zip], () => Promise.resolve(new Uint8Array(3)))).rejects.toMatchObject({
+      code: 'blob_unsupported',
+    });
   });
 
   it('fails alone when the agent dies, exits or will not stop in the middle of a turn', async () => {
     const killed = await begin();
-    await expect(killed.agent.prompt(say('[[kill SIGKILL]]'), noBlob)).rejects.toMatchObject({ code: 'agent_gone', message: expect.stringContaining('SIGKILL') });
+    await expect(killed.agent.prompt(say('[[kill SIGKILL]]'), noBlob)).rejects.toMatchObject({
+      code: 'agent_gone',
+      message: expect.stringContaining('SIGKILL'),
+    });
     expect(killed.host.exits).toMatchObject([{ reason: 'crashed', signal: 'SIGKILL' }]);
     const exited = await begin();
-    await expect(exited.agent.prompt(say('[[exit 7]]'), noBlob)).rejects.toMatchObject({ message: expect.stringContaining('code 7') });
+    await expect(exited.agent.prompt(say('[[exit 7]]'), noBlob)).rejects.toMatchObject({
+      message: expect.stringContaining('code 7'),
+    });
     const stubborn = await begin({ ignoreTerm: true });
     const turn = expect(stubborn.agent.prompt(say('[[never]]'), noBlob)).rejects.toMatchObject({ code: 'agent_gone' });
     await stubborn.agent.stop();
@@ -248,7 +313,13 @@ describe('a turn', () => {
     const { host, agent } = await begin();
     await agent.prompt(say('[[plan]][[usage]][[commands]][[title A name]][[image]][[think hm]]'), noBlob);
     expect(host.items).toEqual([
-      { type: 'plan', entries: [{ content: 'first', priority: 'high', status: 'in_progress' }, { content: 'second', priority: 'low', status: 'pending' }] },
+      {
+        type: 'plan',
+        entries: [
+          { content: 'first', priority: 'high', status: 'in_progress' },
+          { content: 'second', priority: 'low', status: 'pending' },
+        ],
+      },
       { type: 'usage', usedTokens: 1200, sizeTokens: 200_000, cost: { amount: '0.10', currency: 'USD' } },
       { type: 'commands', commands: [{ name: 'go', description: 'Goes', hint: 'where' }] },
       { type: 'title', title: 'A name' },
@@ -289,6 +360,13 @@ describe('what an agent can see (L-34)', () => {
 describe('the frozen identity of an agent (G-24)', () => {
   it('hashes the program and its entry file', async () => {
     const { agent } = await begin();
-    expect(agent.identity()).toMatchObject({ name: 'Scripted agent', version: '0.0.1', executableSha256: expect.stringMatching(/^[0-9a-f]{64}$/), entrySha256: expect.stringMatching(/^[0-9a-f]{64}$/), enforcement: 'unrestricted', session: agent.ready.sessionId });
+    expect(agent.identity()).toMatchObject({
+      name: 'Scripted agent',
+      version: '0.0.1',
+      executableSha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      entrySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+      enforcement: 'unrestricted',
+      session: agent.ready.sessionId,
+    });
   });
 });

@@ -22,7 +22,9 @@ afterEach(async () => {
 describe('append (D-40, L-21)', () => {
   it('numbers events from 1 without a gap, each stream for itself', async () => {
     await ledger.commit((tx) => putConversation(tx, 'two'));
-    await Promise.all(['one', 'two', 'one', 'one', 'two'].map((stream) => ledger.commit((tx) => tx.append(stream, message('x')))));
+    await Promise.all(
+      ['one', 'two', 'one', 'one', 'two'].map((stream) => ledger.commit((tx) => tx.append(stream, message('x')))),
+    );
     expect(ledger.read.events('one', 0, 10).map((event) => event.seq)).toEqual([1, 2, 3]);
     expect(ledger.read.events('two', 0, 10).map((event) => event.seq)).toEqual([1, 2]);
     expect(ledger.read.conversation('one')).toMatchObject({ lastSeq: 3, full: false });
@@ -35,7 +37,9 @@ describe('append (D-40, L-21)', () => {
   });
 
   it('refuses a conversation that does not exist', async () => {
-    await expect(ledger.commit((tx) => tx.append('none', message('x')))).rejects.toMatchObject({ code: 'unknown_conversation' });
+    await expect(ledger.commit((tx) => tx.append('none', message('x')))).rejects.toMatchObject({
+      code: 'unknown_conversation',
+    });
   });
 
   it('refuses an event that is not of its schema and names the field, not the value', async () => {
@@ -52,7 +56,11 @@ describe('append (D-40, L-21)', () => {
     await ledger.commit((tx) => tx.putReceipt(receipt(1)));
     const db = new DatabaseSync(join(directory.path, 'ledger.db'));
     try {
-      for (const statement of ["UPDATE event SET body = '{}'", 'DELETE FROM event', "REPLACE INTO event SELECT place, id, stream, seq, at, type, block, bytes, '{}' FROM event"]) {
+      for (const statement of [
+        "UPDATE event SET body = '{}'",
+        'DELETE FROM event',
+        "REPLACE INTO event SELECT place, id, stream, seq, at, type, block, bytes, '{}' FROM event",
+      ]) {
         db.exec('PRAGMA recursive_triggers = ON');
         expect(() => db.exec(statement)).toThrow(/append-only|no gaps/);
       }
@@ -94,7 +102,11 @@ describe('group commit (L-21)', () => {
   it('runs works in the order they were asked and resolves them in that order, over many batches', async () => {
     const order: number[] = [];
     const numbers = Array.from({ length: limits.commitWorks * 3 + 7 }, (_, index) => index);
-    await Promise.all(numbers.map((number) => ledger.commit((tx) => tx.append('one', message(String(number)))).then(() => order.push(number))));
+    await Promise.all(
+      numbers.map((number) =>
+        ledger.commit((tx) => tx.append('one', message(String(number)))).then(() => order.push(number)),
+      ),
+    );
     expect(order).toEqual(numbers);
     expect(ledger.read.events('one', 0, 1_000).map((event) => event.data['text'])).toEqual(numbers.map(String));
   });

@@ -29,7 +29,12 @@ describe('large text (D-40)', () => {
     const stored = await ledger.commit((tx) => tx.append('one', message(text)));
     const data = stored?.data as EventData<'message'>;
     expect(data.text).toBe(text.slice(0, limits.inlineHeadUnits));
-    expect(data.blob).toMatchObject({ sha256: sha256(text), bytes: Buffer.byteLength(text), mime: 'text/plain', head: data.text });
+    expect(data.blob).toMatchObject({
+      sha256: sha256(text),
+      bytes: Buffer.byteLength(text),
+      mime: 'text/plain',
+      head: data.text,
+    });
     expect(data.blob?.tail?.endsWith('éTAIL')).toBe(true);
     const read = ledger.blobs.read('one', sha256(text));
     expect(readFileSync(read?.path ?? '', 'utf8')).toBe(text);
@@ -80,12 +85,19 @@ describe('large text (D-40)', () => {
   it('cuts further when many texts together are too much for one event, and refuses what cannot be moved', async () => {
     await ledger.close();
     ledger = openIn(directory.path);
-    const content = Array.from({ length: 60 }, (_, index) => ({ type: 'text' as const, text: `${index} `.repeat(25_000) }));
-    const stored = await ledger.commit((tx) => tx.append('one', { type: 'tool.called', data: { toolCallId: 't', content } }));
+    const content = Array.from({ length: 60 }, (_, index) => ({
+      type: 'text' as const,
+      text: `${index} `.repeat(25_000),
+    }));
+    const stored = await ledger.commit((tx) =>
+      tx.append('one', { type: 'tool.called', data: { toolCallId: 't', content } }),
+    );
     expect(Buffer.byteLength(JSON.stringify(stored))).toBeLessThanOrEqual(limits.eventBytes);
     expect(files()).toHaveLength(60);
     const facts = { ...request('x').facts, commandText: '\u0001'.repeat(200_000) };
-    const refused = ledger.commit((tx) => tx.append('one', { type: 'approval.requested', data: { ...request('x'), facts } }));
+    const refused = ledger.commit((tx) =>
+      tx.append('one', { type: 'approval.requested', data: { ...request('x'), facts } }),
+    );
     await expect(refused).rejects.toMatchObject({ code: 'content_too_large' });
   });
 
@@ -108,11 +120,18 @@ describe('transcript cap', () => {
     const answers = [await fill(), await fill(), await fill(), await fill(), await fill()];
     expect(answers.map((event) => event?.seq ?? null)).toEqual([1, 2, 3, null, null]);
     expect(ledger.read.conversation('one')).toMatchObject({ full: true, lastSeq: 4 });
-    expect(ledger.read.events('one', 3, 4)[0]).toMatchObject({ type: 'conversation.limit', data: { capBytes: 100_000 } });
+    expect(ledger.read.events('one', 3, 4)[0]).toMatchObject({
+      type: 'conversation.limit',
+      data: { capBytes: 100_000 },
+    });
 
     const turnId = randomUUID();
     const kept = await ledger.commit((tx) => [
-      tx.append('one', { type: 'turn.ended', turnId, data: { stopReason: 'end_turn', durationMs: 1, changedPaths: [] } }),
+      tx.append('one', {
+        type: 'turn.ended',
+        turnId,
+        data: { stopReason: 'end_turn', durationMs: 1, changedPaths: [] },
+      }),
       tx.append('one', { type: 'approval.withdrawn', data: { approvalId: randomUUID(), reason: 'agent' } }),
       tx.append('one', { type: 'receipt', data: { receiptId: randomUUID(), receiptSeq: 1, kind: 'decision' } }),
       tx.append('one', { type: 'conversation.renamed', data: { title: 'x', by: 'operator' } }),
@@ -133,7 +152,10 @@ describe('blobs (D-60)', () => {
     const first = await ledger.blobs.put('one', png, { mime: 'image/png', name: 'a.png' });
     expect(first).toEqual({ sha256: sha256(png), bytes: png.length, mime: 'image/png', name: 'a.png' });
     expect(ledger.blobs.read('two', first.sha256)).toBeNull();
-    await Promise.all([ledger.blobs.put('two', png, { mime: 'image/png' }), ledger.blobs.put('two', png, { mime: 'image/png' })]);
+    await Promise.all([
+      ledger.blobs.put('two', png, { mime: 'image/png' }),
+      ledger.blobs.put('two', png, { mime: 'image/png' }),
+    ]);
     expect(files()).toEqual([first.sha256]);
     await ledger.commit((tx) => tx.deleteConversation('one'));
     expect(ledger.blobs.read('one', first.sha256)).toBeNull();
@@ -143,8 +165,11 @@ describe('blobs (D-60)', () => {
   });
 
   it('refuses what is too large, what only calls itself an image, and an unknown conversation', async () => {
-    const put = (bytes: Uint8Array, mime: string, conversationId = 'one') => ledger.blobs.put(conversationId, bytes, { mime });
-    await expect(put(new Uint8Array(limits.blobBytes + 1), 'text/plain')).rejects.toMatchObject({ code: 'content_too_large' });
+    const put = (bytes: Uint8Array, mime: string, conversationId = 'one') =>
+      ledger.blobs.put(conversationId, bytes, { mime });
+    await expect(put(new Uint8Array(limits.blobBytes + 1), 'text/plain')).rejects.toMatchObject({
+      code: 'content_too_large',
+    });
     await expect(put(png, 'image/jpeg')).rejects.toMatchObject({ code: 'blob_unsupported' });
     await expect(put(Buffer.from('<svg/>'), 'image/svg+xml')).rejects.toMatchObject({ code: 'blob_unsupported' });
     await expect(put(png, 'x\r\ny/z')).rejects.toMatchObject({ code: 'blob_unsupported' });
@@ -156,9 +181,12 @@ describe('blobs (D-60)', () => {
     const size = limits.blobBytes;
     const count = Math.floor(limits.conversationBlobBytes / size);
     const db = new DatabaseSync(join(directory.path, 'ledger.db'));
-    for (let index = 0; index < count; index += 1) db.prepare("INSERT INTO blobOwner VALUES ('one', ?, ?, 'text/plain', NULL)").run(String(index), size);
+    for (let index = 0; index < count; index += 1)
+      db.prepare("INSERT INTO blobOwner VALUES ('one', ?, ?, 'text/plain', NULL)").run(String(index), size);
     db.close();
-    await expect(ledger.blobs.put('one', Buffer.alloc(limits.conversationBlobBytes - count * size + 1), { mime: 'text/plain' })).rejects.toMatchObject({ code: 'content_too_large' });
+    await expect(
+      ledger.blobs.put('one', Buffer.alloc(limits.conversationBlobBytes - count * size + 1), { mime: 'text/plain' }),
+    ).rejects.toMatchObject({ code: 'content_too_large' });
     expect(files()).toEqual([]);
   });
 
@@ -208,8 +236,12 @@ describe('deletion (L-21)', () => {
     expect(ledger.feed.subscribed(caught.attachmentId)).toEqual([]);
     expect(ledger.read.receipt(receiptId)).toMatchObject({ conversationId: 'one', payload: receipt.payload });
     expect(ledger.read.receiptsOf(approvalId)).toHaveLength(1);
-    await expect(ledger.commit((tx) => tx.deleteConversation('one'))).rejects.toMatchObject({ code: 'unknown_conversation' });
-    await expect(ledger.commit((tx) => tx.deleteConversation('bridge'))).rejects.toMatchObject({ code: 'unknown_conversation' });
+    await expect(ledger.commit((tx) => tx.deleteConversation('one'))).rejects.toMatchObject({
+      code: 'unknown_conversation',
+    });
+    await expect(ledger.commit((tx) => tx.deleteConversation('bridge'))).rejects.toMatchObject({
+      code: 'unknown_conversation',
+    });
     await swept(directory.path);
     await ledger.close();
     const bytes = readFileSync(join(directory.path, 'ledger.db'));
@@ -235,7 +267,9 @@ describe('deletion (L-21)', () => {
     };
     expect(count()).toBeGreaterThan(100);
     ledger = openIn(directory.path);
-    expect(() => ledger.feed.subscribe('one', sink())).toThrow(expect.objectContaining({ code: 'unknown_conversation' }));
+    expect(() => ledger.feed.subscribe('one', sink())).toThrow(
+      expect.objectContaining({ code: 'unknown_conversation' }),
+    );
     await expect(ledger.history('one', { beforeSeq: 9 }, 9)).rejects.toMatchObject({ code: 'unknown_conversation' });
     expect((await ledger.search('leaves', { limit: 5 })).hits).toEqual([]);
     await swept(directory.path);
@@ -249,7 +283,9 @@ describe('rows (D-30, D-31, D-33)', () => {
   it('accepts an operation key once and finishes it once', async () => {
     const row = { key: randomUUID(), method: 'conversation.send', paramsSha256: 'x' };
     await ledger.commit((tx) => tx.acceptOperation(row));
-    await expect(ledger.commit((tx) => tx.acceptOperation(row))).rejects.toMatchObject({ code: 'idempotency_conflict' });
+    await expect(ledger.commit((tx) => tx.acceptOperation(row))).rejects.toMatchObject({
+      code: 'idempotency_conflict',
+    });
     expect(ledger.read.runningOperations().map((one) => one.key)).toEqual([row.key]);
     await ledger.commit((tx) => tx.finishOperation(row.key, 'done', '{"seq":1}'));
     expect(ledger.read.operation(row.key)).toMatchObject({ ...row, state: 'done', result: '{"seq":1}' });
@@ -261,10 +297,17 @@ describe('rows (D-30, D-31, D-33)', () => {
     await ledger.commit((tx) => tx.putApproval({ ...approval, approvalId, conversationId: 'one' }));
     expect(ledger.read.pendingApprovals('one')).toBe(1);
     const answers = await Promise.all(
-      (['allowed', 'denied'] as const).map((state) => ledger.commit((tx) => tx.resolveApproval(approvalId, { state, decidedAt: 9, by: 'operator' }))),
+      (['allowed', 'denied'] as const).map((state) =>
+        ledger.commit((tx) => tx.resolveApproval(approvalId, { state, decidedAt: 9, by: 'operator' })),
+      ),
     );
     expect(answers).toEqual([true, false]);
-    expect(ledger.read.approval(approvalId)).toMatchObject({ state: 'allowed', by: 'operator', decidedAt: 9, reason: null });
+    expect(ledger.read.approval(approvalId)).toMatchObject({
+      state: 'allowed',
+      by: 'operator',
+      decidedAt: 9,
+      reason: null,
+    });
     await ledger.commit((tx) => tx.setApprovalOutcome(approvalId, 'ok'));
     expect(ledger.read.approvals({ state: 'decided', limit: 5 }).map((one) => one.outcome)).toEqual(['ok']);
     expect(ledger.read.approvals({ state: 'pending', limit: 5 })).toEqual([]);
@@ -280,7 +323,7 @@ describe('rows (D-30, D-31, D-33)', () => {
       }
     });
     const seen: string[] = [];
-    for (let before: number | undefined; ; ) {
+    for (let before: number | undefined; ;) {
       const page = ledger.read.conversations({ limit: 2, before });
       if (page.length === 0) break;
       seen.push(...page.map((row) => row.conversationId));
@@ -288,15 +331,50 @@ describe('rows (D-30, D-31, D-33)', () => {
     }
     expect(seen).toEqual(['p8', 'p7', 'p6', 'p5', 'p4', 'p3', 'p2', 'p1', 'p0', 'one']);
     await ledger.commit((tx) => tx.updateConversation('p3', { archived: true, title: 'new', header: '{"a":1}' }));
-    expect(ledger.read.conversations({ archived: true, limit: 9 })).toMatchObject([{ conversationId: 'p3', title: 'new', archived: true, header: '{"a":1}' }]);
-    await expect(ledger.commit((tx) => tx.updateConversation('none', { title: 'x' }))).rejects.toMatchObject({ code: 'unknown_conversation' });
+    expect(ledger.read.conversations({ archived: true, limit: 9 })).toMatchObject([
+      { conversationId: 'p3', title: 'new', archived: true, header: '{"a":1}' },
+    ]);
+    await expect(ledger.commit((tx) => tx.updateConversation('none', { title: 'x' }))).rejects.toMatchObject({
+      code: 'unknown_conversation',
+    });
   });
 
   it('keeps sessions, rules, workspaces, trust, agents, views and processes', async () => {
     const now = Date.now();
-    const session = { sessionId: 's1', cookieSha256: 'c1', publicKeySpki: new Uint8Array([1, 2]), keyId: 'k', client: 'x', port: 1, createdAt: now, seenAt: now, expiresAt: now + 60_000, revoked: false };
-    const workspace = { workspaceId: 'w', path: '/w', dev: '1', ino: '2', practice: true, openedAt: 1, forgotten: false };
-    const rule = { ruleId: 'r', effect: 'allow' as const, kind: 'command' as const, agentId: 'a', workspaceId: 'w', match: 'm', sentence: 's', createdAt: 1, hits: 0, lastHitAt: null, enabled: true };
+    const session = {
+      sessionId: 's1',
+      cookieSha256: 'c1',
+      publicKeySpki: new Uint8Array([1, 2]),
+      keyId: 'k',
+      client: 'x',
+      port: 1,
+      createdAt: now,
+      seenAt: now,
+      expiresAt: now + 60_000,
+      revoked: false,
+    };
+    const workspace = {
+      workspaceId: 'w',
+      path: '/w',
+      dev: '1',
+      ino: '2',
+      practice: true,
+      openedAt: 1,
+      forgotten: false,
+    };
+    const rule = {
+      ruleId: 'r',
+      effect: 'allow' as const,
+      kind: 'command' as const,
+      agentId: 'a',
+      workspaceId: 'w',
+      match: 'm',
+      sentence: 's',
+      createdAt: 1,
+      hits: 0,
+      lastHitAt: null,
+      enabled: true,
+    };
     await ledger.commit((tx) => {
       tx.putSession(session);
       tx.putSession({ ...session, sessionId: 's2', cookieSha256: 'c2' });
@@ -317,7 +395,13 @@ describe('rows (D-30, D-31, D-33)', () => {
     expect(ledger.read.sessionByCookie('c1')?.revoked).toBe(true);
     expect(ledger.read.workspaces()).toEqual([workspace]);
     expect(ledger.read.rules()).toEqual([{ ...rule, hits: 1, lastHitAt: 7 }]);
-    expect(await ledger.commit((tx) => [tx.changeRule('r', { enabled: false }), tx.changeRule('r', 'remove'), tx.changeRule('r', 'remove')])).toEqual([true, true, false]);
+    expect(
+      await ledger.commit((tx) => [
+        tx.changeRule('r', { enabled: false }),
+        tx.changeRule('r', 'remove'),
+        tx.changeRule('r', 'remove'),
+      ]),
+    ).toEqual([true, true, false]);
     expect(ledger.read.trust('w')?.fingerprint).toBe('f');
     expect(ledger.read.agents()).toEqual([{ agentId: 'a', spec: '{}' }]);
     expect(ledger.read.view('one')).toBe('{"dock":1}');
@@ -327,12 +411,40 @@ describe('rows (D-30, D-31, D-33)', () => {
 });
 
 const receipt = {
-  seq: 1, receiptId: '', kind: 'decision' as const, conversationId: '', approvalId: null, at: 1, payload: new Uint8Array([1]), signature: new Uint8Array([2]),
-  keyId: 'k', actionSha256: null, value: 'allow' as const, outcome: null, by: null, sentence: 's',
+  seq: 1,
+  receiptId: '',
+  kind: 'decision' as const,
+  conversationId: '',
+  approvalId: null,
+  at: 1,
+  payload: new Uint8Array([1]),
+  signature: new Uint8Array([2]),
+  keyId: 'k',
+  actionSha256: null,
+  value: 'allow' as const,
+  outcome: null,
+  by: null,
+  sentence: 's',
 };
 const approval = {
-  approvalId: '', conversationId: '', turnId: null, toolCallId: null, kind: 'command' as const, digest: 'd', state: 'pending' as const, requestedAt: 1, requestedSeq: 1,
-  expiresAt: 9, decidedAt: null, receiptId: null, reason: null, by: null, rule: null, note: null, outcome: null, request: '{"secret words":1}',
+  approvalId: '',
+  conversationId: '',
+  turnId: null,
+  toolCallId: null,
+  kind: 'command' as const,
+  digest: 'd',
+  state: 'pending' as const,
+  requestedAt: 1,
+  requestedSeq: 1,
+  expiresAt: 9,
+  decidedAt: null,
+  receiptId: null,
+  reason: null,
+  by: null,
+  rule: null,
+  note: null,
+  outcome: null,
+  request: '{"secret words":1}',
 };
 const request = (large: string): EventData<'approval.requested'> => ({
   approvalId: randomUUID(),

@@ -94,12 +94,23 @@ describe('subscribe (D-44, D-45)', () => {
     const last = limits.pageEvents + 1;
     const { lineage } = ledger;
     const caught = sink();
-    expect(ledger.feed.subscribe('one', caught, { lineage, seq: 1 })).toMatchObject({ resumed: true, boundarySeq: last });
+    expect(ledger.feed.subscribe('one', caught, { lineage, seq: 1 })).toMatchObject({
+      resumed: true,
+      boundarySeq: last,
+    });
     expect(ledger.feed.subscribe('one', caught, { lineage, seq: last }).events).toEqual([]);
-    for (const after of [{ lineage: randomUUID(), seq: 1 }, { lineage, seq: last + 1 }, { lineage, seq: 0 }]) {
-      expect(() => ledger.feed.subscribe('one', caught, after)).toThrow(expect.objectContaining({ code: 'snapshot_required' }));
+    for (const after of [
+      { lineage: randomUUID(), seq: 1 },
+      { lineage, seq: last + 1 },
+      { lineage, seq: 0 },
+    ]) {
+      expect(() => ledger.feed.subscribe('one', caught, after)).toThrow(
+        expect.objectContaining({ code: 'snapshot_required' }),
+      );
     }
-    expect(() => ledger.feed.subscribe('none', caught)).toThrow(expect.objectContaining({ code: 'unknown_conversation' }));
+    expect(() => ledger.feed.subscribe('none', caught)).toThrow(
+      expect.objectContaining({ code: 'unknown_conversation' }),
+    );
   });
 
   it('ends a subscription that never acknowledges once its tail is too long, and says so', async () => {
@@ -112,7 +123,11 @@ describe('subscribe (D-44, D-45)', () => {
       for (let index = 0; index <= limits.tailFrames; index += 1) tx.append('one', message('x'));
     });
     expect(silent.raw).toHaveLength(1);
-    expect(JSON.parse(silent.raw[0] ?? '')).toMatchObject({ kind: 'error', id: -1, error: { code: 'snapshot_required', details: { conversationId: 'one' } } });
+    expect(JSON.parse(silent.raw[0] ?? '')).toMatchObject({
+      kind: 'error',
+      id: -1,
+      error: { code: 'snapshot_required', details: { conversationId: 'one' } },
+    });
     expect(ledger.feed.subscribed(silent.attachmentId)).toEqual([]);
     expect(healthy.seqs()).toHaveLength(limits.tailFrames + 1);
   });
@@ -166,7 +181,11 @@ describe('live text (D-42, D-43)', () => {
     ledger.feed.text('one', piece('d'));
     const sent = activities(caught.deliveries());
     expect(sent.map((one) => one.n)).toEqual([1, 2, 3]);
-    expect(texts(sent.map((one) => one.frame)).map((one) => [one.offset, one.text])).toEqual([[0, 'a'], [1, 'bc'], [3, 'd']]);
+    expect(texts(sent.map((one) => one.frame)).map((one) => [one.offset, one.text])).toEqual([
+      [0, 'a'],
+      [1, 'bc'],
+      [3, 'd'],
+    ]);
   });
 
   it('gives a newcomer the whole draft, and the next frame begins where it ends', () => {
@@ -179,8 +198,13 @@ describe('live text (D-42, D-43)', () => {
     ledger.feed.ack('one', late.attachmentId, 0);
     ledger.feed.text('one', piece('c'));
     vi.advanceTimersByTime(limits.liveTextMs);
-    const sent = (caught: typeof late) => texts(activities(caught.deliveries()).map((one) => one.frame)).map((one) => [one.offset, one.text]);
-    expect(sent(early)).toEqual([[0, 'a'], [1, 'b'], [2, 'c']]);
+    const sent = (caught: typeof late) =>
+      texts(activities(caught.deliveries()).map((one) => one.frame)).map((one) => [one.offset, one.text]);
+    expect(sent(early)).toEqual([
+      [0, 'a'],
+      [1, 'b'],
+      [2, 'c'],
+    ]);
     expect(sent(late)).toEqual([[2, 'c']]);
   });
 
@@ -189,7 +213,11 @@ describe('live text (D-42, D-43)', () => {
     ledger.feed.text('one', piece('hello '));
     ledger.feed.text('one', piece('world'));
     const event = await ledger.commit((tx) => tx.endDraft('one'));
-    expect(event).toMatchObject({ seq: 1, type: 'message', data: { messageId: 'm', role: 'agent', text: 'hello world' } });
+    expect(event).toMatchObject({
+      seq: 1,
+      type: 'message',
+      data: { messageId: 'm', role: 'agent', text: 'hello world' },
+    });
     expect(ledger.feed.draft('one')).toBeNull();
     expect(ledger.read.openDrafts()).toEqual([]);
     expect(await ledger.commit((tx) => tx.endDraft('one'))).toBeNull();
@@ -198,7 +226,10 @@ describe('live text (D-42, D-43)', () => {
 
   it('ends a draft once, though two works of one commit ask for it', async () => {
     ledger.feed.text('one', piece('x'));
-    const both = await Promise.all([ledger.commit((tx) => tx.endDraft('one')), ledger.commit((tx) => tx.endDraft('one'))]);
+    const both = await Promise.all([
+      ledger.commit((tx) => tx.endDraft('one')),
+      ledger.commit((tx) => tx.endDraft('one')),
+    ]);
     expect(both.map((event) => event?.seq ?? null)).toEqual([1, null]);
   });
 
@@ -228,7 +259,11 @@ describe('live text (D-42, D-43)', () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance', 'setImmediate', 'clearImmediate'] });
     const { DatabaseSync } = await import('node:sqlite');
     const db = new DatabaseSync(`${directory.path}/ledger.db`, { readOnly: true });
-    const pieces = () => db.prepare('SELECT text FROM draftPiece ORDER BY startUnits').all().map((row) => row['text']);
+    const pieces = () =>
+      db
+        .prepare('SELECT text FROM draftPiece ORDER BY startUnits')
+        .all()
+        .map((row) => row['text']);
     for (let elapsed = 0; elapsed < 1_000; elapsed += 10) {
       ledger.feed.text('one', piece('0123456789'));
       vi.advanceTimersByTime(10);

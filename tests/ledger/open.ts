@@ -19,7 +19,8 @@ export const optionsIn = (directory: string): LedgerOptions => {
   mkdirSync(join(directory, 'blobs'), { recursive: true, mode: 0o700 });
   return { directory, blobs: join(directory, 'blobs') };
 };
-export const openIn = (directory: string, more: Partial<LedgerOptions> = {}): Ledger => openLedger({ ...optionsIn(directory), ...more });
+export const openIn = (directory: string, more: Partial<LedgerOptions> = {}): Ledger =>
+  openLedger({ ...optionsIn(directory), ...more });
 
 export const putConversation = (tx: Tx, conversationId: string, createdAt = 1_000): void => {
   tx.putConversation({
@@ -37,7 +38,10 @@ export const putConversation = (tx: Tx, conversationId: string, createdAt = 1_00
   });
 };
 
-export const message = (text: string, messageId = randomUUID()): EventDraft => ({ type: 'message', data: { messageId, role: 'agent', text } });
+export const message = (text: string, messageId = randomUUID()): EventDraft => ({
+  type: 'message',
+  data: { messageId, role: 'agent', text },
+});
 
 export interface Caught extends Sink {
   readonly raw: string[];
@@ -67,7 +71,9 @@ export const sink = (attachmentId: string = randomUUID()): Caught => {
 /** Waits until the words and events of deleted conversations are cleared away. */
 export const swept = async (directory: string): Promise<void> => {
   const db = new DatabaseSync(join(directory, 'ledger.db'), { readOnly: true });
-  const left = db.prepare("SELECT (SELECT count(*) FROM deletion) + (SELECT count(*) FROM meta WHERE name = 'ledger.merging') AS left");
+  const left = db.prepare(
+    "SELECT (SELECT count(*) FROM deletion) + (SELECT count(*) FROM meta WHERE name = 'ledger.merging') AS left",
+  );
   while (left.get()?.['left'] !== 0) await new Promise((resolve) => setTimeout(resolve, 10));
   db.close();
 };

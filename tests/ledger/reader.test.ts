@@ -25,12 +25,21 @@ const say = (text: string, conversationId = 'one') => ledger.commit((tx) => tx.a
 describe('search (newest first)', () => {
   it('finds words of messages and titles and paths of tool calls, newest first, with marks around each', async () => {
     await say('the walrus sleeps');
-    await ledger.commit((tx) => tx.append('one', { type: 'tool.called', data: { toolCallId: 't', title: 'Read walrus notes', locations: [{ path: 'src/walrus.ts' }] } }));
+    await ledger.commit((tx) =>
+      tx.append('one', {
+        type: 'tool.called',
+        data: { toolCallId: 't', title: 'Read walrus notes', locations: [{ path: 'src/walrus.ts' }] },
+      }),
+    );
     await ledger.commit((tx) => putConversation(tx, 'two'));
     await say('Ein Walroß? A WALRUS!', 'two');
     const { hits, more } = await ledger.search('walrus', { limit: 10 });
     expect(more).toBe(false);
-    expect(hits.map((hit) => [hit.conversationId, hit.seq, hit.type])).toEqual([['two', 1, 'message'], ['one', 2, 'tool.called'], ['one', 1, 'message']]);
+    expect(hits.map((hit) => [hit.conversationId, hit.seq, hit.type])).toEqual([
+      ['two', 1, 'message'],
+      ['one', 2, 'tool.called'],
+      ['one', 1, 'message'],
+    ]);
     expect(hits[0]).toMatchObject({ title: 'Title of two', snippet: 'Ein Walroß? A \u0001WALRUS\u0002!' });
     expect((await ledger.search('src/walrus.ts', { limit: 10 })).hits.map((hit) => hit.seq)).toEqual([2]);
     expect((await ledger.search('wal', { conversationId: 'one', limit: 1 })).more).toBe(true);
@@ -38,19 +47,37 @@ describe('search (newest first)', () => {
     expect((await ledger.search('sleeps wal', { limit: 9 })).hits).toHaveLength(1);
   });
 
-  it.each(['"', '""', 'a"b', 'NEAR(', 'words:x', '*', '^', 'x AND', '-x', ') OR 1=1', "'; DROP TABLE event; --", '\u0000', '\ud800', '(((((', 'a*b*', '{words} : x', '🙂', '   '])(
-    'takes the hostile query %j as words',
-    async (query) => {
-      await say('harmless x');
-      const { hits } = await ledger.search(query, { limit: 5 });
-      expect(Array.isArray(hits)).toBe(true);
-      expect(ledger.read.events('one', 0, 9)).toHaveLength(1);
-    },
-  );
+  it.each([
+    '"',
+    '""',
+    'a"b',
+    'NEAR(',
+    'words:x',
+    '*',
+    '^',
+    'x AND',
+    '-x',
+    ') OR 1=1',
+    "'; DROP TABLE event; --",
+    '\u0000',
+    '\ud800',
+    '(((((',
+    'a*b*',
+    '{words} : x',
+    '🙂',
+    '   ',
+  ])('takes the hostile query %j as words', async (query) => {
+    await say('harmless x');
+    const { hits } = await ledger.search(query, { limit: 5 });
+    expect(Array.isArray(hits)).toBe(true);
+    expect(ledger.read.events('one', 0, 9)).toHaveLength(1);
+  });
 
   it('never lets the searched text make marks of its own', async () => {
     await say('a \u0001fake\u0002 mark near needle');
-    expect((await ledger.search('needle', { limit: 5 })).hits[0]?.snippet).toBe('a  fake  mark near \u0001needle\u0002');
+    expect((await ledger.search('needle', { limit: 5 })).hits[0]?.snippet).toBe(
+      'a  fake  mark near \u0001needle\u0002',
+    );
   });
 
   it('uses no more than so many words and none of pure signs', () => {
@@ -76,7 +103,8 @@ describe('pages (D-44, case 31)', () => {
     for (let start = 0; start < 2_000; start += 50) {
       await ledger.commit((tx) => {
         for (let index = start; index < start + 50; index += 1) {
-          if (index % 10 === 0) tx.append('one', { type: 'turn.started', turnId: randomUUID(), data: { messageId: 'm', by: 'operator' } });
+          if (index % 10 === 0)
+            tx.append('one', { type: 'turn.started', turnId: randomUUID(), data: { messageId: 'm', by: 'operator' } });
           tx.append('one', message(`${index} ${text}`));
         }
       });

@@ -25,7 +25,9 @@ afterEach(async () => {
   directory.remove();
 });
 const start = (file: string, ...args: string[]) => {
-  const child = spawn(process.execPath, [new URL(file, import.meta.url).pathname, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [new URL(file, import.meta.url).pathname, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   children.push(child);
   return child;
 };
@@ -67,7 +69,14 @@ const writeRequest = (approvalId: string): EventData<'approval.requested'> => ({
   kind: 'file.write',
   digest: 'a'.repeat(64),
   actionBytes: 1,
-  facts: { headline: 'Write', paths: [{ path: 'src/a.ts', place: 'inside' }], diffs: [], risks: [], uninspectable: false, payloadBytes: 1 },
+  facts: {
+    headline: 'Write',
+    paths: [{ path: 'src/a.ts', place: 'inside' }],
+    diffs: [],
+    risks: [],
+    uninspectable: false,
+    payloadBytes: 1,
+  },
   words: {},
   options: [],
   rule: null,
@@ -92,7 +101,11 @@ describe('recovery (L-23)', () => {
     const approvalId = randomUUID();
     await first.commit((tx) => {
       tx.append('one', { type: 'approval.requested', turnId, data: writeRequest(approvalId) });
-      tx.append('one', { type: 'receipt', turnId, data: { receiptId: randomUUID(), receiptSeq: 1, kind: 'outcome', approvalId, outcome: 'ok' } });
+      tx.append('one', {
+        type: 'receipt',
+        turnId,
+        data: { receiptId: randomUUID(), receiptSeq: 1, kind: 'outcome', approvalId, outcome: 'ok' },
+      });
     });
     await first.close();
 
@@ -100,12 +113,18 @@ describe('recovery (L-23)', () => {
     const second = openIn(directory.path, { now: () => clock });
     expect(second.feed.draft('one')).toEqual({ messageId: 'm', turnId, role: 'thought', part: 2, text: 'half a sen' });
     const done = await second.commit((tx) =>
-      recoverTranscripts(tx, { settle: (row) => (row.key === 'inside' ? { state: 'failed', result: '"cancelled"' } : null) }),
+      recoverTranscripts(tx, {
+        settle: (row) => (row.key === 'inside' ? { state: 'failed', result: '"cancelled"' } : null),
+      }),
     );
     expect(done).toEqual({ messages: 1, turns: 1, operations: 2 });
     const [, , , said, ended] = second.read.events('one', 0, 9);
     expect(said).toMatchObject({ turnId, data: { text: 'half a sen', interrupted: true, part: 2, role: 'thought' } });
-    expect(ended).toMatchObject({ type: 'turn.ended', turnId, data: { stopReason: 'interrupted', durationMs: 4_000, changedPaths: ['src/a.ts'] } });
+    expect(ended).toMatchObject({
+      type: 'turn.ended',
+      turnId,
+      data: { stopReason: 'interrupted', durationMs: 4_000, changedPaths: ['src/a.ts'] },
+    });
     expect(second.read.openTurns()).toEqual([]);
     expect(second.read.openDrafts()).toEqual([]);
     expect(second.read.conversation('one')?.lastStop).toBe('interrupted');
@@ -119,7 +138,9 @@ describe('recovery (L-23)', () => {
 describe('what is refused (L-24, T85)', () => {
   const refuses = (pattern: RegExp): void => {
     const before = readFileSync(at('ledger.db'));
-    expect(() => openIn(directory.path)).toThrow(expect.objectContaining({ code: 'storage_refused', message: expect.stringMatching(pattern) as string }));
+    expect(() => openIn(directory.path)).toThrow(
+      expect.objectContaining({ code: 'storage_refused', message: expect.stringMatching(pattern) as string }),
+    );
     expect(readFileSync(at('ledger.db')).equals(before)).toBe(true);
   };
   const edit = (text: string): void => {
@@ -165,7 +186,8 @@ describe('what is refused (L-24, T85)', () => {
   it('keeps its files to itself', async () => {
     const ledger = openIn(directory.path);
     await ledger.commit((tx) => tx.setMeta('a', 'b'));
-    for (const name of ['ledger.db', 'ledger.db-wal', 'ledger.db-shm']) expect(statSync(at(name)).mode & 0o777).toBe(0o600);
+    for (const name of ['ledger.db', 'ledger.db-wal', 'ledger.db-shm'])
+      expect(statSync(at(name)).mode & 0o777).toBe(0o600);
     await ledger.close();
   });
 });
@@ -190,7 +212,9 @@ describe('a storage that fails (L-24, T84)', () => {
     expect(ledger.readOnly).toBe(true);
     expect(logged).toHaveLength(1);
     await expect(ledger.commit((tx) => tx.setMeta('a', 'b'))).rejects.toMatchObject({ code: 'read_only' });
-    await expect(ledger.blobs.put('one', new Uint8Array(3), { mime: 'text/plain' })).rejects.toMatchObject({ code: 'read_only' });
+    await expect(ledger.blobs.put('one', new Uint8Array(3), { mime: 'text/plain' })).rejects.toMatchObject({
+      code: 'read_only',
+    });
     ledger.feed.text('one', { turnId: null, messageId: 'm', role: 'agent', part: 0, text: 'still shown' });
     ledger.feed.text('one', { turnId: null, messageId: 'next', role: 'agent', part: 0, text: 'so is this' });
     expect(ledger.feed.draft('one')?.text).toBe('so is this');
@@ -218,7 +242,9 @@ describe('a storage that fails (L-24, T84)', () => {
     const options = optionsIn(directory.path);
     const ledger = openIn(directory.path, { blobs: at('nowhere') });
     await ledger.commit((tx) => putConversation(tx, 'one'));
-    await expect(ledger.commit((tx) => tx.append('one', message('z'.repeat(100_000))))).rejects.toMatchObject({ code: 'read_only' });
+    await expect(ledger.commit((tx) => tx.append('one', message('z'.repeat(100_000))))).rejects.toMatchObject({
+      code: 'read_only',
+    });
     expect(ledger.readOnly).toBe(true);
     expect(ledger.read.conversation('one')?.lastSeq).toBe(0);
     await ledger.close();
@@ -239,7 +265,10 @@ describe('locks (L-20, T87)', () => {
     await once(child, 'exit');
     const taken = acquireLock(path, { pid: process.pid, what: 'second' });
     expect(taken.held).toBe(true);
-    expect(acquireLock(path, { pid: process.pid, what: 'third' })).toMatchObject({ held: false, holder: { pid: process.pid, what: 'second' } });
+    expect(acquireLock(path, { pid: process.pid, what: 'third' })).toMatchObject({
+      held: false,
+      holder: { pid: process.pid, what: 'second' },
+    });
     if (taken.held) {
       taken.release();
       taken.release();
@@ -260,7 +289,15 @@ describe('directories (L-20)', () => {
     const byXdg = stateDirectories(undefined, env());
     expect(byXdg.state).toBe(at('xdg/countersign'));
     const byOption = stateDirectories(at('mine'), env());
-    for (const path of [byOption.state, byOption.private, byOption.practice, byOption.blobs, byOption.runtime, byOption.peers, byOption.leases]) {
+    for (const path of [
+      byOption.state,
+      byOption.private,
+      byOption.practice,
+      byOption.blobs,
+      byOption.runtime,
+      byOption.peers,
+      byOption.leases,
+    ]) {
       expect(statSync(path).mode & 0o777).toBe(0o700);
     }
     expect(byOption.controlSocket).toMatch(/\/run\/countersign\/[0-9a-f]{16}\.sock$/);

@@ -7,14 +7,23 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { Readable, Writable } from 'node:stream';
-import { agent, ndJsonStream, PROTOCOL_VERSION, RequestError, type AgentContext, type ContentBlock } from '@agentclientprotocol/sdk';
+import {
+  agent,
+  ndJsonStream,
+  PROTOCOL_VERSION,
+  RequestError,
+  type AgentContext,
+  type ContentBlock,
+} from '@agentclientprotocol/sdk';
 import { readNotes, withTurn, writeNotes, type Notes } from './notes.ts';
 import { answer, commands } from './script.ts';
 import { Voice } from './voice.ts';
 
 const state = process.env['PRACTICE_STATE'];
 if (state === undefined || state === '') {
-  process.stderr.write('The practice agent is started by Countersign: PRACTICE_STATE must name a directory for its notes.\n');
+  process.stderr.write(
+    'The practice agent is started by Countersign: PRACTICE_STATE must name a directory for its notes.\n',
+  );
   process.exit(2);
 }
 mkdirSync(state, { recursive: true, mode: 0o700 });
@@ -26,10 +35,20 @@ interface OpenSession {
 }
 const sessions = new Map<string, OpenSession>();
 
-const promptText = (prompt: readonly ContentBlock[]): string => prompt.map((block) => (block.type === 'text' ? block.text : '')).join('\n').trim();
+const promptText = (prompt: readonly ContentBlock[]): string =>
+  prompt
+    .map((block) => (block.type === 'text' ? block.text : ''))
+    .join('\n')
+    .trim();
 
 const sayCommands = (client: AgentContext, sessionId: string): Promise<void> =>
-  client.notify('session/update', { sessionId, update: { sessionUpdate: 'available_commands_update', availableCommands: commands.map((command) => ({ ...command })) } });
+  client.notify('session/update', {
+    sessionId,
+    update: {
+      sessionUpdate: 'available_commands_update',
+      availableCommands: commands.map((command) => ({ ...command })),
+    },
+  });
 
 const takeUp = async (sessionId: string): Promise<OpenSession> => {
   const notes = await readNotes(state, sessionId);
@@ -42,19 +61,44 @@ const takeUp = async (sessionId: string): Promise<OpenSession> => {
 const replay = async (client: AgentContext, { notes }: OpenSession): Promise<void> => {
   const { sessionId } = notes;
   for (const { prompt, said } of notes.turns) {
-    await client.notify('session/update', { sessionId, update: { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: prompt } } });
-    await client.notify('session/update', { sessionId, update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: said } } });
+    await client.notify('session/update', {
+      sessionId,
+      update: { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: prompt } },
+    });
+    await client.notify('session/update', {
+      sessionId,
+      update: { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: said } },
+    });
   }
 };
 
-const takeTurn = async (client: AgentContext, session: OpenSession, prompt: string): Promise<'end_turn' | 'cancelled'> => {
+const takeTurn = async (
+  client: AgentContext,
+  session: OpenSession,
+  prompt: string,
+): Promise<'end_turn' | 'cancelled'> => {
   const { sessionId, cwd, turns } = session.notes;
   const controller = new AbortController();
   session.turn = controller;
-  const voice = new Voice({ client, sessionId, turn: `turn-${turns.length + 1}`, cwd, signal: controller.signal, pace: Number.isFinite(pace) ? pace : 1 });
+  const voice = new Voice({
+    client,
+    sessionId,
+    turn: `turn-${turns.length + 1}`,
+    cwd,
+    signal: controller.signal,
+    pace: Number.isFinite(pace) ? pace : 1,
+  });
   try {
-    if (turns.length === 0) await client.notify('session/update', { sessionId, update: { sessionUpdate: 'session_info_update', title: prompt.replace(/\s+/g, ' ').slice(0, 60) } });
-    await answer(voice, prompt, turns.map((turn) => turn.prompt));
+    if (turns.length === 0)
+      await client.notify('session/update', {
+        sessionId,
+        update: { sessionUpdate: 'session_info_update', title: prompt.replace(/\s+/g, ' ').slice(0, 60) },
+      });
+    await answer(
+      voice,
+      prompt,
+      turns.map((turn) => turn.prompt),
+    );
     return 'end_turn';
   } catch (error) {
     if (controller.signal.aborted) return 'cancelled';
@@ -70,7 +114,11 @@ const connection = agent({ name: 'practice' })
   .onRequest('initialize', () => ({
     protocolVersion: PROTOCOL_VERSION,
     agentInfo: { name: 'practice', title: 'Practice agent', version: '1.0.0' },
-    agentCapabilities: { loadSession: true, sessionCapabilities: { resume: {} }, promptCapabilities: { image: false, audio: false, embeddedContext: false } },
+    agentCapabilities: {
+      loadSession: true,
+      sessionCapabilities: { resume: {} },
+      promptCapabilities: { image: false, audio: false, embeddedContext: false },
+    },
     authMethods: [],
   }))
   .onRequest('session/new', async ({ params, client }) => {

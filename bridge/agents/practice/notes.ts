@@ -39,5 +39,7 @@ export const writeNotes = async (directory: string, notes: Notes): Promise<void>
 
 export const withTurn = (notes: Notes, turn: Turn): Notes => ({
   ...notes,
-  turns: [...notes.turns, { prompt: turn.prompt.slice(0, unitsKept), said: turn.said.slice(0, unitsKept) }].slice(-turnsKept),
+  turns: [...notes.turns, { prompt: turn.prompt.slice(0, unitsKept), said: turn.said.slice(0, unitsKept) }].slice(
+    -turnsKept,
+  ),
 });

@@ -26,12 +26,15 @@ const abilities = [
   'count to 200 slowly, to watch a stream or to interrupt one',
   'delete everything, to see a request you should deny',
 ];
-const whatICan = (): string => `I can do these, in the practice workspace:\n\n${abilities.map((ability) => `- ${ability}`).join('\n')}\n`;
+const whatICan = (): string =>
+  `I can do these, in the practice workspace:\n\n${abilities.map((ability) => `- ${ability}`).join('\n')}\n`;
 
 /** Names of failing tests, as the reporters `tap` and `spec` print them. */
 const failingTests = (output: string): string[] => {
   const plain = output.replace(/\u001b\[[0-9;]*m/g, '');
-  const names = [...plain.matchAll(/^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$/gm)].map((match) => match[1] ?? '');
+  const names = [...plain.matchAll(/^\s*(?:not ok \d+ - |✖ )(.+?)(?: \([\d.]+ms\))?$/gm)].map(
+    (match) => match[1] ?? '',
+  );
   return [...new Set(names)].filter((name) => !name.endsWith('.js') && name !== 'failing tests:');
 };
 
@@ -40,12 +43,19 @@ const runTests = (voice: Voice): Promise<Ran> => voice.run('node', ['--test']);
 const tellTests = async (voice: Voice, ran: Ran): Promise<void> => {
   if (ran.exitCode === 0) return voice.say('All tests pass.\n');
   const failing = failingTests(ran.output);
-  if (failing.length === 0) return voice.say(`The tests ended with exit code ${ran.exitCode ?? 'unknown'}; I could not tell from the output which of them failed.\n`);
-  await voice.say(`${failing.length === 1 ? 'One test fails' : `${failing.length} tests fail`}:\n\n${failing.map((name) => `- ${name}`).join('\n')}\n`);
+  if (failing.length === 0)
+    return voice.say(
+      `The tests ended with exit code ${ran.exitCode ?? 'unknown'}; I could not tell from the output which of them failed.\n`,
+    );
+  await voice.say(
+    `${failing.length === 1 ? 'One test fails' : `${failing.length} tests fail`}:\n\n${failing.map((name) => `- ${name}`).join('\n')}\n`,
+  );
 };
 
 const notHere = (voice: Voice, path: string): Promise<void> =>
-  voice.say(`There is no \`${path}\` here, so this is not the practice workspace as I know it. I only know my way around there.\n`);
+  voice.say(
+    `There is no \`${path}\` here, so this is not the practice workspace as I know it. I only know my way around there.\n`,
+  );
 
 const explain = async (voice: Voice): Promise<void> => {
   await voice.think('I read the sources before I say anything about them.');
@@ -58,8 +68,12 @@ const explain = async (voice: Voice): Promise<void> => {
   const exported = [...texts.join('\n').matchAll(/\/\*\* ([^\n]*?)\s*\*\/\nexport function (\w+)/g)];
   await voice.say('This is **daybook**, a small library for a diary. ');
   await voice.say(`It has ${exported.length} functions in ${sources.length} files:\n\n`);
-  await voice.say(`| function | what it does |\n| --- | --- |\n${exported.map(([, about, name]) => `| \`${name}\` | ${about} |`).join('\n')}\n\n`);
-  await voice.say('`src/index.js` puts the other two together: `entryName` takes a day and a title and makes the file name of an entry. Dates are plain objects, so nothing depends on a time zone.\n\n');
+  await voice.say(
+    `| function | what it does |\n| --- | --- |\n${exported.map(([, about, name]) => `| \`${name}\` | ${about} |`).join('\n')}\n\n`,
+  );
+  await voice.say(
+    '`src/index.js` puts the other two together: `entryName` takes a day and a title and makes the file name of an entry. Dates are plain objects, so nothing depends on a time zone.\n\n',
+  );
   await voice.say('A good next step is “find and fix the failing test”.\n');
 };
 
@@ -77,13 +91,18 @@ const fix = async (voice: Voice): Promise<void> => {
     return voice.say('There is nothing to fix.\n');
   }
   await voice.plan(fixSteps, 1);
-  await voice.think('The failing test is about February 2000. daysInMonth asks isLeapYear, so I look at that, and at what the test expects.');
+  await voice.think(
+    'The failing test is about February 2000. daysInMonth asks isLeapYear, so I look at that, and at what the test expects.',
+  );
   const path = sources[0];
   const [source, test] = [await voice.read(path), await voice.read(tests[0])];
   if (source === null) return notHere(voice, path);
   if (test === null) return notHere(voice, tests[0]);
-  if (!source.includes(bug)) return voice.say('The cause is not the one I know how to mend, so I leave the code as it is.\n');
-  await voice.say('\nThe cause is in `isLeapYear`: it knows that centuries are not leap years, but not that every fourth century is one again. The year 2000 had a 29th of February.\n\n');
+  if (!source.includes(bug))
+    return voice.say('The cause is not the one I know how to mend, so I leave the code as it is.\n');
+  await voice.say(
+    '\nThe cause is in `isLeapYear`: it knows that centuries are not leap years, but not that every fourth century is one again. The year 2000 had a 29th of February.\n\n',
+  );
   await voice.say(`\`\`\`diff\n-  ${bug}\n+  ${mended}\n\`\`\`\n\nI write that one line.\n`);
   await voice.plan(fixSteps, 2);
   await voice.write(path, source, source.replace(bug, mended));
@@ -96,7 +115,10 @@ const fix = async (voice: Voice): Promise<void> => {
 };
 
 const renameFunction = async (voice: Voice, prompt: string): Promise<void> => {
-  const named = /rename\s+(?:the\s+)?(?:function\s+)?[`"“]?([A-Za-z_$][\w$]*)[`"”]?\s+(?:to|into|as)\s+[`"“]?([A-Za-z_$][\w$]*)/i.exec(prompt);
+  const named =
+    /rename\s+(?:the\s+)?(?:function\s+)?[`"“]?([A-Za-z_$][\w$]*)[`"”]?\s+(?:to|into|as)\s+[`"“]?([A-Za-z_$][\w$]*)/i.exec(
+      prompt,
+    );
   const [from, to] = named === null ? ['slugify', 'toSlug'] : [named[1] as string, named[2] as string];
   if (named === null) await voice.say(`You did not say which, so I take \`${from}\` → \`${to}\`.\n`);
   const word = new RegExp(`(?<![\\w$])${from.replaceAll('$', '\\$')}(?![\\w$])`, 'g');
@@ -108,7 +130,9 @@ const renameFunction = async (voice: Voice, prompt: string): Promise<void> => {
     if (renamed !== text) changes.push({ path, text, renamed });
   }
   if (changes.length === 0) return voice.say(`Nothing here is called \`${from}\`.\n`);
-  await voice.say(`\`${from}\` is named in ${changes.length} ${changes.length === 1 ? 'file' : 'files'}. I write them one by one.\n`);
+  await voice.say(
+    `\`${from}\` is named in ${changes.length} ${changes.length === 1 ? 'file' : 'files'}. I write them one by one.\n`,
+  );
   for (const { path, text, renamed } of changes) await voice.write(path, text, renamed);
   await tellTests(voice, await runTests(voice));
   await voice.say(`\n\`${from}\` is now \`${to}\`. The tests above say whether something was missed.\n`);
@@ -116,15 +140,28 @@ const renameFunction = async (voice: Voice, prompt: string): Promise<void> => {
 
 const plan = async (voice: Voice): Promise<void> => {
   await voice.think('A plan only, nothing is touched.');
-  const steps = ['Run the tests and note what fails', 'Fix the leap year of every fourth century', 'Rename slugify to toSlug', 'Run the tests again'];
+  const steps = [
+    'Run the tests and note what fails',
+    'Fix the leap year of every fourth century',
+    'Rename slugify to toSlug',
+    'Run the tests again',
+  ];
   await voice.plan(steps, 0);
-  await voice.say('The plan is beside this message. I have not touched anything. Say “find and fix the failing test” to begin with the first two steps.\n');
+  await voice.say(
+    'The plan is beside this message. I have not touched anything. Say “find and fix the failing test” to begin with the first two steps.\n',
+  );
 };
 
 const destroy = async (voice: Voice): Promise<void> => {
-  await voice.say('That would be this command. Deny it, unless you mean it; “Reset practice workspace” brings everything back.\n');
+  await voice.say(
+    'That would be this command. Deny it, unless you mean it; “Reset practice workspace” brings everything back.\n',
+  );
   const { exitCode } = await voice.run('rm', ['-rf', 'src', 'test']);
-  await voice.say(exitCode === 0 ? 'You allowed it: `src` and `test` are gone.\n' : `The command failed with exit code ${exitCode ?? 'unknown'}.\n`);
+  await voice.say(
+    exitCode === 0
+      ? 'You allowed it: `src` and `test` are gone.\n'
+      : `The command failed with exit code ${exitCode ?? 'unknown'}.\n`,
+  );
 };
 
 const count = async (voice: Voice, prompt: string): Promise<void> => {
@@ -134,7 +171,9 @@ const count = async (voice: Voice, prompt: string): Promise<void> => {
 
 const remember = async (voice: Voice, _prompt: string, before: readonly string[]): Promise<void> => {
   if (before.length === 0) return voice.say('This is your first message to me here.\n');
-  await voice.say(`You have asked me this so far:\n\n${before.map((prompt) => `- ${prompt.replace(/\s+/g, ' ').slice(0, 200)}`).join('\n')}\n`);
+  await voice.say(
+    `You have asked me this so far:\n\n${before.map((prompt) => `- ${prompt.replace(/\s+/g, ' ').slice(0, 200)}`).join('\n')}\n`,
+  );
 };
 
 const requests: readonly Request[] = [
@@ -161,7 +200,8 @@ export const commands: readonly { name: string; description: string }[] = [
 export const answer = async (voice: Voice, prompt: string, before: readonly string[]): Promise<void> => {
   if (before.length === 0) await voice.say(greeting);
   const request = requests.find(({ matches }) => matches.test(prompt));
-  if (request === undefined) return voice.say(`${before.length === 0 ? '' : 'I am scripted and did not understand that. '}${whatICan()}`);
+  if (request === undefined)
+    return voice.say(`${before.length === 0 ? '' : 'I am scripted and did not understand that. '}${whatICan()}`);
   try {
     await request.act(voice, prompt, before);
   } catch (error) {

@@ -50,7 +50,14 @@ export class Voice {
   readonly #pace: number;
 
   /** `pace` stretches the pauses between words: 1 as a person reads, 0 at once. */
-  constructor(options: { client: AgentContext; sessionId: string; turn: string; cwd: string; signal: AbortSignal; pace: number }) {
+  constructor(options: {
+    client: AgentContext;
+    sessionId: string;
+    turn: string;
+    cwd: string;
+    signal: AbortSignal;
+    pace: number;
+  }) {
     this.#client = options.client;
     this.#sessionId = options.sessionId;
     this.#turn = options.turn;
@@ -82,7 +89,11 @@ export class Voice {
   }
 
   plan(steps: readonly string[], done: number): Promise<void> {
-    const entries = steps.map((content, index): PlanEntry => ({ content, priority: 'medium', status: index < done ? 'completed' : index === done ? 'in_progress' : 'pending' }));
+    const entries = steps.map((content, index): PlanEntry => ({
+      content,
+      priority: 'medium',
+      status: index < done ? 'completed' : index === done ? 'in_progress' : 'pending',
+    }));
     return this.#update({ sessionUpdate: 'plan', entries });
   }
 
@@ -105,7 +116,13 @@ export class Voice {
   async write(path: string, oldText: string, newText: string): Promise<void> {
     const absolute = join(this.cwd, path);
     const diff: ToolCallContent = { type: 'diff', path: absolute, oldText, newText };
-    const toolCallId = await this.#call(`Write ${path}`, 'edit', { path: absolute, content: newText }, [{ path: absolute }], [diff]);
+    const toolCallId = await this.#call(
+      `Write ${path}`,
+      'edit',
+      { path: absolute, content: newText },
+      [{ path: absolute }],
+      [diff],
+    );
     try {
       await this.#ask('fs/write_text_file', { path: absolute, content: newText });
       await this.#close(toolCallId, 'completed');
@@ -121,26 +138,60 @@ export class Voice {
     const toolCallId = await this.#call(`Run ${title}`, 'execute', { command, args, cwd: this.cwd }, [], []);
     let terminalId: string | null = null;
     try {
-      ({ terminalId } = await this.#ask('terminal/create', { command, args: [...args], cwd: this.cwd, env: [], outputByteLimit: 200_000 }));
-      await this.#update({ sessionUpdate: 'tool_call_update', toolCallId, status: 'in_progress', content: [{ type: 'terminal', terminalId }] });
+      ({ terminalId } = await this.#ask('terminal/create', {
+        command,
+        args: [...args],
+        cwd: this.cwd,
+        env: [],
+        outputByteLimit: 200_000,
+      }));
+      await this.#update({
+        sessionUpdate: 'tool_call_update',
+        toolCallId,
+        status: 'in_progress',
+        content: [{ type: 'terminal', terminalId }],
+      });
       const { exitCode = null } = await this.#ask('terminal/wait_for_exit', { terminalId });
       const { output } = await this.#ask('terminal/output', { terminalId });
-      await this.#update({ sessionUpdate: 'tool_call_update', toolCallId, status: exitCode === 0 ? 'completed' : 'failed', rawOutput: { exitCode } });
+      await this.#update({
+        sessionUpdate: 'tool_call_update',
+        toolCallId,
+        status: exitCode === 0 ? 'completed' : 'failed',
+        rawOutput: { exitCode },
+      });
       return { exitCode: exitCode ?? null, output };
     } catch (error) {
       await this.#close(toolCallId, 'failed');
       throw error;
     } finally {
       // Also after a cancel: releasing kills what still runs.
-      if (terminalId !== null) await this.#client.request('terminal/release', { sessionId: this.#sessionId, terminalId }).catch(() => undefined);
+      if (terminalId !== null)
+        await this.#client
+          .request('terminal/release', { sessionId: this.#sessionId, terminalId })
+          .catch(() => undefined);
     }
   }
 
-  async #call(title: string, kind: 'read' | 'edit' | 'execute', rawInput: unknown, locations: { path: string }[], content: ToolCallContent[]): Promise<string> {
+  async #call(
+    title: string,
+    kind: 'read' | 'edit' | 'execute',
+    rawInput: unknown,
+    locations: { path: string }[],
+    content: ToolCallContent[],
+  ): Promise<string> {
     this.signal.throwIfAborted();
     this.#calls += 1;
     const toolCallId = `${this.#turn}-${this.#calls}`;
-    await this.#update({ sessionUpdate: 'tool_call', toolCallId, title, kind, status: 'pending', rawInput, locations, content });
+    await this.#update({
+      sessionUpdate: 'tool_call',
+      toolCallId,
+      title,
+      kind,
+      status: 'pending',
+      rawInput,
+      locations,
+      content,
+    });
     return toolCallId;
   }
 
@@ -169,7 +220,11 @@ export class Voice {
   }
 
   #chunk(sessionUpdate: 'agent_message_chunk' | 'agent_thought_chunk', text: string): Promise<void> {
-    return this.#update({ sessionUpdate, messageId: `${this.#turn}-${sessionUpdate === 'agent_message_chunk' ? 'm' : 't'}${this.#calls}`, content: { type: 'text', text } });
+    return this.#update({
+      sessionUpdate,
+      messageId: `${this.#turn}-${sessionUpdate === 'agent_message_chunk' ? 'm' : 't'}${this.#calls}`,
+      content: { type: 'text', text },
+    });
   }
 
   async #pause(ms: number): Promise<void> {

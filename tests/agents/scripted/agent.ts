@@ -99,8 +99,10 @@ const ask = (method: string, params: Json): Promise<unknown> => {
   void send({ id, method, params });
   return answer;
 };
-const update = (sessionId: string, fields: Json): Promise<void> => send({ method: 'session/update', params: { sessionId, update: fields } });
-const say = (sessionId: string, text: string): Promise<void> => update(sessionId, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
+const update = (sessionId: string, fields: Json): Promise<void> =>
+  send({ method: 'session/update', params: { sessionId, update: fields } });
+const say = (sessionId: string, text: string): Promise<void> =>
+  update(sessionId, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } });
 
 const usual = [
   { optionId: 'yes', name: 'Allow', kind: 'allow_once' },
@@ -108,15 +110,24 @@ const usual = [
   { optionId: 'no', name: 'Reject', kind: 'reject_once' },
 ];
 const permission = async (turn: Turn, id: string, options: unknown = usual, toolCall: Json = {}): Promise<string> => {
-  const answer = (await ask('session/request_permission', { sessionId: turn.sessionId, toolCall: { toolCallId: id, ...toolCall }, options })) as { outcome: { outcome: string; optionId?: string } };
+  const answer = (await ask('session/request_permission', {
+    sessionId: turn.sessionId,
+    toolCall: { toolCallId: id, ...toolCall },
+    options,
+  })) as { outcome: { outcome: string; optionId?: string } };
   return answer.outcome.optionId ?? answer.outcome.outcome;
 };
-const tell = async (turn: Turn, id: string, answer: Promise<string>): Promise<void> => say(turn.sessionId, `${id}: ${await answer}\n`);
+const tell = async (turn: Turn, id: string, answer: Promise<string>): Promise<void> =>
+  say(turn.sessionId, `${id}: ${await answer}\n`);
 
 /** A process that outlives us unless the whole tree is ended; resolves once it is ready to ignore SIGTERM. */
 const forkStubborn = async (token: string, env: NodeJS.ProcessEnv | undefined): Promise<void> => {
   const code = `process.on('SIGTERM', () => undefined); setInterval(() => undefined, 1000); process.send?.('ready'); process.disconnect?.()`;
-  const child = spawn(process.execPath, ['-e', code, token], { detached: true, stdio: ['ignore', 'ignore', 'ignore', 'ipc'], ...(env === undefined ? {} : { env }) });
+  const child = spawn(process.execPath, ['-e', code, token], {
+    detached: true,
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    ...(env === undefined ? {} : { env }),
+  });
   await new Promise((ready) => child.once('message', ready));
   child.unref();
 };
@@ -125,7 +136,8 @@ type End = { stopReason: string } | { error: { code: number; message: string } }
 /** Does one directive. What it returns, unless undefined, is how the turn ends. */
 const directives: Record<string, (turn: Turn, rest: string, words: string[]) => Promise<End | void> | End> = {
   say: (turn, rest) => say(turn.sessionId, rest),
-  think: (turn, rest) => update(turn.sessionId, { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: rest } }),
+  think: (turn, rest) =>
+    update(turn.sessionId, { sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: rest } }),
   stream: async (turn, _rest, [count = '10', ms = '10']) => {
     for (let number = 1; number <= Number(count); number += 1) {
       await sleep(Number(ms), undefined, turn.ignoreCancel ? {} : { signal: turn.cancel.signal });
@@ -133,57 +145,143 @@ const directives: Record<string, (turn: Turn, rest: string, words: string[]) => 
     }
   },
   wait: (turn, rest) => sleep(Number(rest), undefined, turn.ignoreCancel ? {} : { signal: turn.cancel.signal }),
-  plan: (turn) => update(turn.sessionId, { sessionUpdate: 'plan', entries: [{ content: 'first', priority: 'high', status: 'in_progress' }, { content: 'second', priority: 'low', status: 'pending' }] }),
-  usage: (turn) => write(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"${turn.sessionId}","update":{"sessionUpdate":"usage_update","used":1200,"size":200000,"cost":{"amount":0.10,"currency":"USD"}}}}\n`),
-  commands: (turn) => update(turn.sessionId, { sessionUpdate: 'available_commands_update', availableCommands: [{ name: 'go', description: 'Goes', input: { hint: 'where' } }] }),
+  plan: (turn) =>
+    update(turn.sessionId, {
+      sessionUpdate: 'plan',
+      entries: [
+        { content: 'first', priority: 'high', status: 'in_progress' },
+        { content: 'second', priority: 'low', status: 'pending' },
+      ],
+    }),
+  usage: (turn) =>
+    write(
+      `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"${turn.sessionId}","update":{"sessionUpdate":"usage_update","used":1200,"size":200000,"cost":{"amount":0.10,"currency":"USD"}}}}\n`,
+    ),
+  commands: (turn) =>
+    update(turn.sessionId, {
+      sessionUpdate: 'available_commands_update',
+      availableCommands: [{ name: 'go', description: 'Goes', input: { hint: 'where' } }],
+    }),
   title: (turn, rest) => update(turn.sessionId, { sessionUpdate: 'session_info_update', title: rest }),
-  image: (turn) => update(turn.sessionId, { sessionUpdate: 'agent_message_chunk', content: { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' } }),
+  image: (turn) =>
+    update(turn.sessionId, {
+      sessionUpdate: 'agent_message_chunk',
+      content: { type: 'image', mimeType: 'image/png', data: 'iVBORw0KGgo=' },
+    }),
   mode: (turn, rest) => update(turn.sessionId, { sessionUpdate: 'current_mode_update', currentModeId: rest }),
-  tool: (turn, _rest, [id, ...title]) => update(turn.sessionId, { sessionUpdate: 'tool_call', toolCallId: id, title: title.join(' '), kind: 'execute', status: 'in_progress', rawInput: { command: title.join(' ') } }),
-  done: (turn, rest) => update(turn.sessionId, { sessionUpdate: 'tool_call_update', toolCallId: rest, status: 'completed' }),
-  fail: (turn, rest) => update(turn.sessionId, { sessionUpdate: 'tool_call_update', toolCallId: rest, status: 'failed' }),
+  tool: (turn, _rest, [id, ...title]) =>
+    update(turn.sessionId, {
+      sessionUpdate: 'tool_call',
+      toolCallId: id,
+      title: title.join(' '),
+      kind: 'execute',
+      status: 'in_progress',
+      rawInput: { command: title.join(' ') },
+    }),
+  done: (turn, rest) =>
+    update(turn.sessionId, { sessionUpdate: 'tool_call_update', toolCallId: rest, status: 'completed' }),
+  fail: (turn, rest) =>
+    update(turn.sessionId, { sessionUpdate: 'tool_call_update', toolCallId: rest, status: 'failed' }),
   tools: async (turn, _rest, [count = '1', bytes = '100']) => {
     for (let number = 1; number <= Number(count); number += 1) {
-      await update(turn.sessionId, { sessionUpdate: 'tool_call', toolCallId: `t${number}`, title: `Tool ${number}`, kind: 'execute', status: 'in_progress' });
+      await update(turn.sessionId, {
+        sessionUpdate: 'tool_call',
+        toolCallId: `t${number}`,
+        title: `Tool ${number}`,
+        kind: 'execute',
+        status: 'in_progress',
+      });
       const text = 'x'.repeat(Number(bytes));
-      await update(turn.sessionId, { sessionUpdate: 'tool_call_update', toolCallId: `t${number}`, status: 'completed', content: [{ type: 'content', content: { type: 'text', text } }] });
+      await update(turn.sessionId, {
+        sessionUpdate: 'tool_call_update',
+        toolCallId: `t${number}`,
+        status: 'completed',
+        content: [{ type: 'content', content: { type: 'text', text } }],
+      });
     }
   },
-  permission: (turn, rest) => tell(turn, rest, permission(turn, rest, usual, { title: `Do ${rest}`, kind: 'execute', rawInput: { command: `do ${rest}` } })),
+  permission: (turn, rest) =>
+    tell(
+      turn,
+      rest,
+      permission(turn, rest, usual, { title: `Do ${rest}`, kind: 'execute', rawInput: { command: `do ${rest}` } }),
+    ),
   permissions: async (turn, rest) => {
     const ids = Array.from({ length: Number(rest) }, (_, index) => `p${index + 1}`);
-    for (const id of ids) await update(turn.sessionId, { sessionUpdate: 'tool_call', toolCallId: id, title: `Call ${id}`, kind: 'edit', status: 'pending', rawInput: { id } });
+    for (const id of ids)
+      await update(turn.sessionId, {
+        sessionUpdate: 'tool_call',
+        toolCallId: id,
+        title: `Call ${id}`,
+        kind: 'edit',
+        status: 'pending',
+        rawInput: { id },
+      });
     await Promise.all(ids.map((id) => tell(turn, id, permission(turn, id))));
   },
-  'permission-kind': (turn, _rest, [id = 'x', kind = 'odd']) => tell(turn, id, permission(turn, id, [{ optionId: 'odd', name: 'Something else', kind }, ...usual], { title: 'Odd' })),
+  'permission-kind': (turn, _rest, [id = 'x', kind = 'odd']) =>
+    tell(
+      turn,
+      id,
+      permission(turn, id, [{ optionId: 'odd', name: 'Something else', kind }, ...usual], { title: 'Odd' }),
+    ),
   'permission-null': (turn, rest) => tell(turn, rest, permission(turn, rest, null, { title: 'No options' })),
   edit: async (turn, _rest, [path = '', ...words]) => {
     const id = `edit-${asked + 1}`;
     const newText = words.join(' ');
     const file = resolve(path);
-    await update(turn.sessionId, { sessionUpdate: 'tool_call', toolCallId: id, title: `Edit ${path}`, kind: 'edit', status: 'pending', locations: [{ path: file }], rawInput: { path: file, content: newText }, content: [{ type: 'diff', path: file, oldText: null, newText }] });
+    await update(turn.sessionId, {
+      sessionUpdate: 'tool_call',
+      toolCallId: id,
+      title: `Edit ${path}`,
+      kind: 'edit',
+      status: 'pending',
+      locations: [{ path: file }],
+      rawInput: { path: file, content: newText },
+      content: [{ type: 'diff', path: file, oldText: null, newText }],
+    });
     const allowed = (await permission(turn, id)) === 'yes';
     if (allowed) writeFileSync(file, newText);
-    await update(turn.sessionId, { sessionUpdate: 'tool_call_update', toolCallId: id, status: allowed ? 'completed' : 'failed' });
+    await update(turn.sessionId, {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: id,
+      status: allowed ? 'completed' : 'failed',
+    });
     await say(turn.sessionId, allowed ? `wrote ${path}\n` : `did not write ${path}\n`);
   },
   shell: async (turn, rest) => {
     const id = `shell-${asked + 1}`;
-    await update(turn.sessionId, { sessionUpdate: 'tool_call', toolCallId: id, title: rest, kind: 'execute', status: 'pending', rawInput: { command: rest } });
+    await update(turn.sessionId, {
+      sessionUpdate: 'tool_call',
+      toolCallId: id,
+      title: rest,
+      kind: 'execute',
+      status: 'pending',
+      rawInput: { command: rest },
+    });
     const allowed = (await permission(turn, id)) === 'yes';
     const output = allowed ? await runShell(rest) : '';
-    await update(turn.sessionId, { sessionUpdate: 'tool_call_update', toolCallId: id, status: allowed ? 'completed' : 'failed', content: [{ type: 'content', content: { type: 'text', text: output } }], rawOutput: { output } });
+    await update(turn.sessionId, {
+      sessionUpdate: 'tool_call_update',
+      toolCallId: id,
+      status: allowed ? 'completed' : 'failed',
+      content: [{ type: 'content', content: { type: 'text', text: output } }],
+      rawOutput: { output },
+    });
     await say(turn.sessionId, allowed ? `ran ${rest}\n` : `did not run ${rest}\n`);
   },
-  'fs-write': (turn, _rest, [path = '', ...words]) => tellCall(turn, 'fs/write_text_file', { path: resolve(path), content: words.join(' ') }),
+  'fs-write': (turn, _rest, [path = '', ...words]) =>
+    tellCall(turn, 'fs/write_text_file', { path: resolve(path), content: words.join(' ') }),
   'fs-read': (turn, rest) => tellCall(turn, 'fs/read_text_file', { path: resolve(rest) }),
   run: (turn, _rest, [command = 'true', ...args]) => tellCall(turn, 'terminal/create', { command, args }),
   call: (turn, _rest, [method = 'x/y', ...json]) => tellCall(turn, method, JSON.parse(json.join(' ') || '{}') as Json),
-  malformed: (turn) => update(turn.sessionId, { sessionUpdate: 'tool_call', toolCallId: 'bad', options: null, kind: 7 }),
+  malformed: (turn) =>
+    update(turn.sessionId, { sessionUpdate: 'tool_call', toolCallId: 'bad', options: null, kind: 7 }),
   raw: (turn, rest) => write(`${rest.replaceAll('{{session}}', turn.sessionId)}\n`),
   garbage: (_turn, rest) => write('this is not JSON\n'.repeat(Number(rest))),
   huge: (_turn, rest) => writeHuge(Number(rest)),
-  binary: () => new Promise<void>((done) => process.stdout.write(Buffer.from([0x7b, 0xff, 0xfe, 0x7d, 0x0a]), () => done())),
+  binary: () =>
+    new Promise<void>((done) => process.stdout.write(Buffer.from([0x7b, 0xff, 0xfe, 0x7d, 0x0a]), () => done())),
   grandchild: (_turn, rest) => forkStubborn(rest, undefined),
   escape: (_turn, rest) => forkStubborn(rest, { PATH: process.env['PATH'] }),
   env: (turn) => say(turn.sessionId, JSON.stringify(process.env)),
@@ -217,7 +315,8 @@ const runShell = (command: string): Promise<string> =>
   new Promise((done) => {
     const child = spawn('sh', ['-c', command], { stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+    for (const stream of [child.stdout, child.stderr])
+      stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
     child.once('close', () => done(output));
   });
 
@@ -229,9 +328,15 @@ const writeHuge = async (bytes: number): Promise<void> => {
 
 async function tellCall(turn: Turn, method: string, params: Json): Promise<void> {
   try {
-    await say(turn.sessionId, `${method}: ${JSON.stringify(await ask(method, { sessionId: turn.sessionId, ...params }))}\n`);
+    await say(
+      turn.sessionId,
+      `${method}: ${JSON.stringify(await ask(method, { sessionId: turn.sessionId, ...params }))}\n`,
+    );
   } catch (error) {
-    await say(turn.sessionId, `${method}: error ${error instanceof AnsweredError ? error.code : ''} ${(error as Error).message}\n`);
+    await say(
+      turn.sessionId,
+      `${method}: error ${error instanceof AnsweredError ? error.code : ''} ${(error as Error).message}\n`,
+    );
   }
 }
 
@@ -243,7 +348,11 @@ const takeTurn = async (turn: Turn, prompt: string): Promise<End> => {
       const directive = directives[name];
       if (directive === undefined) return { error: { code: -32602, message: `unknown directive ${name}` } };
       const work = Promise.resolve(directive(turn, rest, rest.split(' ')));
-      const cancelled = new Promise<never>((_, reject) => turn.cancel.signal.addEventListener('abort', () => !turn.ignoreCancel && reject(turn.cancel.signal.reason), { once: true }));
+      const cancelled = new Promise<never>((_, reject) =>
+        turn.cancel.signal.addEventListener('abort', () => !turn.ignoreCancel && reject(turn.cancel.signal.reason), {
+          once: true,
+        }),
+      );
       const end = await Promise.race([work, cancelled]);
       if (end !== undefined) return end;
     }
@@ -269,7 +378,12 @@ const takeUp = async (method: string, sessionId: string): Promise<Json> => {
   if (script.takeUp === 'replay' && method === 'session/load') {
     await update(sessionId, { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'what was asked' } });
     await update(sessionId, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'what was said' } });
-    await update(sessionId, { sessionUpdate: 'tool_call', toolCallId: 'old', title: 'What was done', status: 'completed' });
+    await update(sessionId, {
+      sessionUpdate: 'tool_call',
+      toolCallId: 'old',
+      title: 'What was done',
+      status: 'completed',
+    });
   }
   return sessionState();
 };
@@ -277,11 +391,16 @@ const takeUp = async (method: string, sessionId: string): Promise<Json> => {
 const methods: Record<string, (params: Json, id: unknown) => Promise<unknown>> = {
   initialize: async () => {
     if (script.initializeDelayMs !== undefined) await sleep(script.initializeDelayMs);
-    if (script.initializeError !== undefined) throw new AnsweredError(script.initializeError.code, script.initializeError.message);
+    if (script.initializeError !== undefined)
+      throw new AnsweredError(script.initializeError.code, script.initializeError.message);
     return {
       protocolVersion: script.protocolVersion ?? 1,
       agentInfo: { name: 'scripted', title: 'Scripted agent', version: '0.0.1' },
-      agentCapabilities: script.capabilities ?? { loadSession: true, sessionCapabilities: { resume: {} }, promptCapabilities: { image: true, embeddedContext: true } },
+      agentCapabilities: script.capabilities ?? {
+        loadSession: true,
+        sessionCapabilities: { resume: {} },
+        promptCapabilities: { image: true, embeddedContext: true },
+      },
       authMethods: script.authMethods ?? [],
     };
   },
@@ -297,18 +416,23 @@ const methods: Record<string, (params: Json, id: unknown) => Promise<unknown>> =
   'session/load': (params) => takeUp('session/load', String(params['sessionId'])),
   'session/resume': (params) => takeUp('session/resume', String(params['sessionId'])),
   'session/set_mode': async (params) => {
-    if (script.modeSticks === false) await update(String(params['sessionId']), { sessionUpdate: 'current_mode_update', currentModeId: 'elsewhere' });
+    if (script.modeSticks === false)
+      await update(String(params['sessionId']), { sessionUpdate: 'current_mode_update', currentModeId: 'elsewhere' });
     return {};
   },
   'session/set_config_option': async (params) => {
-    const options = (script.configOptions ?? []).map((option) => (option['id'] === params['configId'] ? { ...option, currentValue: params['value'] } : option));
+    const options = (script.configOptions ?? []).map((option) =>
+      option['id'] === params['configId'] ? { ...option, currentValue: params['value'] } : option,
+    );
     script.configOptions = options;
     return { configOptions: options };
   },
   'session/prompt': async (params, id) => {
     const sessionId = String(params['sessionId']);
     turn = { id, sessionId, cancel: new AbortController(), ignoreCancel: false };
-    const text = (params['prompt'] as Json[]).map((block) => (block['type'] === 'text' ? block['text'] : `<${String(block['type'])}>`)).join(' ');
+    const text = (params['prompt'] as Json[])
+      .map((block) => (block['type'] === 'text' ? block['text'] : `<${String(block['type'])}>`))
+      .join(' ');
     const end = await takeTurn(turn, text);
     if (end !== null && 'error' in end) throw new AnsweredError(end.error.code, end.error.message);
     return end;
@@ -326,7 +450,10 @@ const serve = async (message: Json): Promise<void> => {
   try {
     await send({ id, result: await handler(params ?? {}, id) });
   } catch (error) {
-    await send({ id, error: { code: error instanceof AnsweredError ? error.code : -32603, message: (error as Error).message } });
+    await send({
+      id,
+      error: { code: error instanceof AnsweredError ? error.code : -32603, message: (error as Error).message },
+    });
   }
 };
 
@@ -343,7 +470,8 @@ const take = (line: string): void => {
 const main = async (): Promise<void> => {
   if (script.garbageLines !== undefined) await write('this is not JSON\n'.repeat(script.garbageLines));
   if (script.hugeLineBytes !== undefined) await writeHuge(script.hugeLineBytes);
-  if (script.tinyLines !== undefined) for (let left = script.tinyLines; left > 0; left -= 10_000) await write('x\n'.repeat(Math.min(left, 10_000)));
+  if (script.tinyLines !== undefined)
+    for (let left = script.tinyLines; left > 0; left -= 10_000) await write('x\n'.repeat(Math.min(left, 10_000)));
   if (script.binaryLine === true) await directives['binary']?.({} as Turn, '', []);
   if (script.closeStdout === true) closeSync(1);
   const lines = createInterface({ input: process.stdin });
