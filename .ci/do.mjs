@@ -74,7 +74,7 @@ const build = (node) => {
   if (existsSync(table) && JSON.parse(readFileSync(table, 'utf8')).revision === revision) return;
   say('Building the app …');
   const env = { ...process.env, APP_VERSION: revision };
-  must(node, ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'warn'], { env });
+  must(node, ['node_modules/vite/bin/vite.js', 'build', '--logLevel', 'error'], { env });
   must(node, ['.ci/assets.mjs', revision]);
 };
 
