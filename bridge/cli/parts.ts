@@ -66,7 +66,7 @@ export const compose = async (options: { directories: Directories; purpose: Purp
   const ledger = openLedger({
     directory: directories.private,
     blobs: directories.blobs,
-    log: (message, error) => log({ event: 'storage', message, error: String(error) }),
+    log: (message, error) => log({ event: 'storage', message, error }),
   });
   const key = openReceiptKey(join(directories.private, 'keys'));
   const seal = createSeal({
@@ -88,7 +88,7 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     nodePath: process.execPath,
     env: process.env,
     now,
-    log: (message, error) => log({ event: 'agents', message, error: String(error) }),
+    log: (message, error) => log({ event: 'agents', message, error }),
   });
   const desk = createDesk({
     ledger,

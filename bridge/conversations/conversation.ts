@@ -162,7 +162,7 @@ export class Conversation {
 
   /** Work nobody waits for: a failure of it is a line in the log, never the end of the bridge (case 76). */
   #unattended(work: Promise<unknown>): void {
-    work.catch((error: unknown) => this.#rooms.log({ event: 'failed', conversation: this.id, error: String(error) }));
+    work.catch((error: unknown) => this.#rooms.log({ event: 'failed', conversation: this.id, error }));
   }
 
   // Prompts and turns
@@ -286,7 +286,7 @@ export class Conversation {
         event: 'turn_failed',
         conversation: this.id,
         code: refusal.code,
-        cause: String(refusal.cause),
+        cause: refusal.cause,
       });
     await this.#rooms.ledger.commit((tx) =>
       this.#append(tx, { type: 'agent.error', turnId: turn.turnId, data: agentError(refusal) }),

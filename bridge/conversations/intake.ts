@@ -68,8 +68,7 @@ export class Intake {
     const done = this.#chain.then(work);
     this.#chain = done.then(
       () => undefined,
-      (error: unknown) =>
-        this.#host.log({ event: 'intake_failed', conversation: this.#host.conversationId, error: String(error) }),
+      (error: unknown) => this.#host.log({ event: 'intake_failed', conversation: this.#host.conversationId, error }),
     );
     return done;
   }

@@ -104,7 +104,7 @@ export class AgentSeat {
           progress: (state, detail) => this.#host.show(state, detail),
           exited: (exit) => {
             this.#exited(exit).catch((error: unknown) =>
-              rooms.log({ event: 'failed', conversation: this.#host.conversationId, error: String(error) }),
+              rooms.log({ event: 'failed', conversation: this.#host.conversationId, error }),
             );
           },
         },

@@ -94,7 +94,7 @@ export class Outcomes {
 
   record(approvalId: string, outcome: Outcome, result: Parameters<Desk['outcome']>[2]): Promise<void> {
     const recorded = this.#desk.outcome(approvalId, outcome, result).catch((error: unknown) => {
-      this.#log({ event: 'outcome_failed', approval: approvalId, error: String(error) });
+      this.#log({ event: 'outcome_failed', approval: approvalId, error });
     });
     this.#open.add(recorded);
     return recorded.finally(() => void this.#open.delete(recorded));
