@@ -60,6 +60,8 @@ export const start: Verb = {
     const port = portOf(values.port);
     const directories = stateDirectories(values.state);
     const parts = await compose({ directories, purpose: 'start' });
+    // Heard from here on: whoever reads the first line may stop us at once, and in order.
+    const stopped = untilStopped(parts.stopAsked);
     try {
       const gate = await openGate(parts, port);
       try {
@@ -89,7 +91,7 @@ export const start: Verb = {
           );
         }
         const quiet = values.json === true ? () => undefined : onKeys(announce);
-        const why = await untilStopped(parts.stopAsked);
+        const why = await stopped;
         quiet();
         if (values.json !== true) print(`Stopping (${why}) …`);
       } finally {
