@@ -46,13 +46,12 @@ const main = async (argv: readonly string[]): Promise<number> => {
   }
   const load = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
   if (load === undefined) throw new CliError(`There is no verb "${name}". Run "bridge help".`, exits.usage);
-  cacheCompiledCode(args);
-  const verb = await load();
   if (args.includes('--help') || args.includes('-h')) {
-    process.stdout.write(`${verb.help}\n`);
+    process.stdout.write(`${(await load()).help}\n`);
     return exits.ok;
   }
-  return verb.run(args);
+  cacheCompiledCode(args);
+  return (await load()).run(args);
 };
 
 const sentence = (error: unknown): string => {
