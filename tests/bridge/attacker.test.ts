@@ -59,6 +59,7 @@ describe.each(ways)('an agent that turns on the bridge (T25, L-34), %s', (_name,
     const plan: Plan = {
       directories: stateDirectories(stage.bridge.state),
       origin: stage.bridge.ready.origin,
+      pid: stage.bridge.ready.pid,
       main,
       approval: { approvalId: asked.data.approvalId, digest: asked.data.digest },
       report: join(stage.workspace, 'report.json'),
@@ -92,8 +93,14 @@ describe.each(ways)('an agent that turns on the bridge (T25, L-34), %s', (_name,
       return;
     }
     expect(report.socket).toBe('connected');
-    expect(Object.values(report.control).filter((answer) => answer.startsWith('answered'))).toEqual([]);
-    expect(JSON.stringify(report.control)).not.toContain('launch=');
+    // The client of the command line is honest about its pid, and is let do nothing at all.
+    expect(Object.keys(report.control)).toEqual(['connect']);
+    expect(report.claims.honest).toContain('"code":"forbidden"');
+    for (const [claim, heard] of Object.entries(report.claims)) {
+      expect(heard, claim).toContain('"code":"forbidden"');
+      expect(heard, claim).not.toMatch(/"kind":"result","id":[23]\b/);
+      expect(heard, claim).not.toContain('launch=');
+    }
   });
 
   it('the command line decides, opens, revokes and stops nothing from inside', async () => {

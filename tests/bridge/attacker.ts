@@ -3,18 +3,21 @@
  * PLAN`. PLAN is a file {directories, origin, main, state, approval, routes, report}; what came of it goes to `report`.
  */
 import { spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Refusal } from '#protocol/errors.ts';
+import { wire } from '#protocol/frames.ts';
 import { connectControl } from '../../bridge/cli/control.ts';
 import type { Directories } from '../../bridge/ledger/paths.ts';
 
 export interface Plan {
   readonly directories: Directories;
   readonly origin: string;
+  /** Of the bridge. */
+  readonly pid: number;
   readonly main: string;
   readonly approval: { readonly approvalId: string; readonly digest: string };
   readonly report: string;
@@ -27,6 +30,8 @@ export interface Report {
   readonly socket: string;
   /** Method → code, or what it answered. */
   readonly control: Record<string, string>;
+  /** What the socket said to a claim about who we are. */
+  readonly claims: { readonly honest: string; readonly none: string; readonly init: string; readonly bridge: string };
   readonly cli: Record<string, { code: number | null; stdout: string; stderr: string }>;
   /** Answers of HTTP by "METHOD path": status. */
   readonly http: Record<string, number>;
@@ -91,6 +96,34 @@ const askControl = async (): Promise<Record<string, string>> => {
   control.close();
   return answers;
 };
+
+/** Frame by frame, as no client of ours would: `pid` is what it claims to be. Everything heard, until it is quiet. */
+const claim = (pid: number | null): Promise<string> =>
+  new Promise((resolve) => {
+    let heard = '';
+    const socket = connect(plan.directories.controlSocket);
+    const end = (): void => {
+      socket.destroy();
+      resolve(heard);
+    };
+    const send = (id: number, method: string, params: object, key?: string): void =>
+      void socket.write(
+        `${JSON.stringify({ kind: 'request', id, method, params, ...(key === undefined ? {} : { key }) })}\n`,
+      );
+    socket.on('error', end);
+    socket.on('close', end);
+    socket.on('data', (chunk: Buffer) => {
+      const isFirst = heard === '';
+      heard += chunk.toString();
+      if (heard.includes('"id":3')) end();
+      if (!isFirst) return;
+      const client = { kind: 'cli', version: '1', instanceId: randomUUID() };
+      send(1, 'connection.initialize', { wire, client, capabilities: [], ...(pid === null ? {} : { peer: { pid } }) });
+      const { approvalId, digest } = plan.approval;
+      send(2, 'approval.decide', { approvalId, digest, optionId: 'yes', value: 'allow', yes: true }, randomUUID());
+      send(3, 'bridge.launch', {});
+    });
+  });
 
 const runCli = (): Report['cli'] => {
   const { state } = plan.directories;
@@ -210,6 +243,12 @@ const report: Report = {
   files: [directories.private, directories.runtime].flatMap(readable),
   socket: await reach(directories.controlSocket),
   control: await askControl(),
+  claims: {
+    honest: await claim(process.pid),
+    none: await claim(null),
+    init: await claim(1),
+    bridge: await claim(plan.pid),
+  },
   cli: runCli(),
   ...(await http()),
   processes: pids()

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnSync } from 'node:child_process';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { AnyEvent } from '#protocol/events.ts';
-import { bridge, temporary } from './process.ts';
+import { Bridge, bridge, temporary } from './process.ts';
 
 const ask = 'Find and fix the failing test';
 const hash = (path: string): string => createHash('sha256').update(readFileSync(path)).digest('hex');
@@ -43,9 +43,19 @@ const ownTests = (state: string): number | null => {
 };
 const types = (events: readonly AnyEvent[], type: string): AnyEvent[] => events.filter((event) => event.type === type);
 
-describe('bridge run on the practice workspace, without a bridge', () => {
+describe.each([
+  ['without a bridge', false],
+  ['with a running bridge', true],
+])('bridge run on the practice workspace, %s', (_name, isRunning) => {
   const state = temporary('run');
-  afterAll(() => state.remove());
+  const running = new Bridge(state.path);
+  beforeAll(async () => {
+    if (isRunning) await running.start();
+  });
+  afterAll(async () => {
+    await running.stop();
+    state.remove();
+  });
 
   it('leaves the tests failing and nothing written when all is denied, with denial receipts', async () => {
     const ran = await run(state.path, 'none');
@@ -60,6 +70,14 @@ describe('bridge run on the practice workspace, without a bridge', () => {
     expect(ran.ended.receipts).toHaveLength(decided.length);
     const ended = types(ran.events, 'turn.ended')[0];
     expect(ended?.data['changedPaths']).toEqual([]);
+  });
+
+  it('without a terminal asks nobody: ask acts as none', async () => {
+    const ran = await run(state.path, 'ask');
+    expect(ran.code).toBe(0);
+    expect(types(ran.events, 'approval.decided').map((event) => event.data['value'])).toContain('deny');
+    expect(types(ran.events, 'approval.decided').map((event) => event.data['value'])).not.toContain('allow');
+    expect(ownTests(state.path)).not.toBe(0);
   });
 
   it('fixes the failing test when all is allowed, with a decision and an outcome receipt for each effect', async () => {

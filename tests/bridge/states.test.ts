@@ -165,6 +165,13 @@ describe('the log (L-15, T92)', () => {
       expect(failed.data.stopReason).toBe('failed');
       await talk.turn(`[[say bye]][[stderr ${canary('last words')}]][[exit 3]]`);
 
+      const silent = await stage.talk(
+        await stage.scripted({ initializeError: { code: -32603, message: canary('start error') } }),
+      );
+      await silent.turn(canary('prompt of a failed start'));
+      const gone = await stage.talk(await stage.scripted({ protocolVersion: canary('version') }));
+      await gone.turn('hello');
+
       const { conversationId } = talk;
       await client.change('conversation.rename', { conversationId, title: canary('title') });
       await client.change('view.set', { conversationId, state: JSON.stringify({ draft: canary('draft') }) });
