@@ -5,7 +5,7 @@ import { limits } from '#protocol/limits.ts';
 import { z } from '#protocol/schema.ts';
 import type { Link } from './link.ts';
 
-interface Target {
+export interface Target {
   readonly link: Link;
   readonly base: string;
   readonly conversationId: string;

@@ -7,7 +7,7 @@ import type { ApprovalView, RuleView } from '#protocol/methods/approval.ts';
 import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
 import type { SessionSummary } from '#protocol/methods/connection.ts';
 import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';
-import { OfflineCopy } from '#lib/cache/copy.ts';
+import type { OfflineCopy } from '#lib/cache/copy.ts';
 import { connectBridge } from '#lib/link/bridge.ts';
 import type { Link, LinkEvents, Topic } from '#lib/link/link.ts';
 import type { Identity } from '#lib/link/identity.ts';
@@ -16,7 +16,7 @@ import { createContext } from 'svelte';
 import { Conversation } from './conversation.svelte.ts';
 import type { ConnectionState, Outcome } from './contract.ts';
 import { failureOf, refused } from './failure.ts';
-import { Listing } from './list.svelte.ts';
+import { inPages, Listing, type Listed } from './list.svelte.ts';
 import { Session } from './session.svelte.ts';
 import { Settings } from './settings.svelte.ts';
 import { Toasts } from './toasts.svelte.ts';
@@ -38,11 +38,11 @@ export class App {
     onQuota: () => this.toasts.show(text.settings.quota, 'stop'),
   });
 
-  readonly conversations = new Listing<ConversationSummary>(() => this.#listConversations());
+  readonly conversations = new Listing<ConversationSummary>((pages) => this.#listConversations(pages));
   readonly workspaces = new Listing<WorkspaceSummary>(() => this.#list('workspace.list', {}, (answer) => answer.workspaces));
   readonly agents = new Listing<AgentSummary>(() => this.#list('agent.list', {}, (answer) => answer.agents));
-  readonly approvals = new Listing<ApprovalView>(() => this.#list('approval.list', { state: 'pending', limit: 100 }, (answer) => answer.approvals));
-  readonly decided = new Listing<ApprovalView>(() => this.#list('approval.list', { state: 'decided', limit: 100 }, (answer) => answer.approvals));
+  readonly approvals = new Listing<ApprovalView>((pages) => this.#listApprovals('pending', pages));
+  readonly decided = new Listing<ApprovalView>((pages) => this.#listApprovals('decided', pages));
   readonly rules = new Listing<RuleView>(() => this.#list('policy.get', {}, (answer) => answer.rules));
   readonly sessions = new Listing<SessionSummary>(() => this.#list('bridge.sessions', {}, (answer) => answer.sessions));
 
@@ -243,7 +243,7 @@ export class App {
     }
   }
 
-  async #list<M extends MethodName, T>(method: M, params: Params<M>, pick: (answer: Answer<M>) => readonly T[]): Promise<Outcome<readonly T[]>> {
+  async #list<M extends MethodName, T>(method: M, params: Params<M>, pick: (answer: Answer<M>) => readonly T[]): Promise<Outcome<Listed<T>>> {
     const outcome = await this.call(method, params);
     if (!outcome.ok) return outcome;
     const items = pick(outcome.value);
@@ -251,22 +251,30 @@ export class App {
       this.copy?.putWorkspaces(items as unknown as readonly WorkspaceSummary[]);
       this.syncedAt = Date.now();
     }
-    return { ok: true, value: items };
+    return { ok: true, value: { items, more: false } };
   }
 
-  async #listConversations(): Promise<Outcome<readonly ConversationSummary[]>> {
-    const [current, archived] = await Promise.all([
-      this.call('conversation.list', { archived: false }),
-      this.call('conversation.list', { archived: true }),
-    ]);
+  #listApprovals(state: 'pending' | 'decided', pages: number): Promise<Outcome<Listed<ApprovalView>>> {
+    return inPages(pages, async (last) => {
+      const answer = await this.call('approval.list', { state, limit: 100, ...(last === undefined ? {} : { before: last.requestedAt }) });
+      return answer.ok ? { ok: true, value: { items: answer.value.approvals, more: answer.value.more } } : answer;
+    });
+  }
+
+  async #listConversations(pages: number): Promise<Outcome<Listed<ConversationSummary>>> {
+    const ask = (archived: boolean): Promise<Outcome<Listed<ConversationSummary>>> =>
+      inPages(pages, async (last) => {
+        const answer = await this.call('conversation.list', { archived, ...(last === undefined ? {} : { before: last.updatedAt }) });
+        return answer.ok ? { ok: true, value: { items: answer.value.conversations, more: answer.value.more } } : answer;
+      });
+    const [current, archived] = await Promise.all([ask(false), ask(true)]);
     if (!current.ok) return current;
     if (!archived.ok) return archived;
-    const all = [...current.value.conversations, ...archived.value.conversations];
-    for (const summary of current.value.conversations) {
+    for (const summary of current.value.items) {
       if (this.copy?.isKept(summary.conversationId) === true) this.copy.put(summary.conversationId, { summary });
     }
     this.syncedAt = Date.now();
-    return { ok: true, value: all };
+    return { ok: true, value: { items: [...current.value.items, ...archived.value.items], more: current.value.more || archived.value.more } };
   }
 
   #chosenWorkspace(): WorkspaceSummary | null {

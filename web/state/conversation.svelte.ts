@@ -1,8 +1,7 @@
 /** One conversation as the views see it (contract.ts). Its facts come by the feed or from the offline copy, never from here. */
-import type { AnyEvent, BlobRef } from '#protocol/events.ts';
+import type { BlobRef } from '#protocol/events.ts';
 import type { ActivityFrame, Draft } from '#protocol/frames.ts';
 import type { ReceiptSummary } from '#protocol/methods/approval.ts';
-import type { Answer } from '#protocol/methods.ts';
 import type { ConversationSummary, PromptPart } from '#protocol/methods/conversation.ts';
 import { liveRow } from '#protocol/project.ts';
 import { applyEvent } from '#protocol/summary.ts';
@@ -13,9 +12,10 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { App } from './app.svelte.ts';
 import { Blocks } from './blocks.ts';
 import type { BlockSlot, ConversationState, Failure, Outcome, Sending } from './contract.ts';
+import { blobText, overHttp } from './blob.ts';
 import { decide, type DecideAnswer } from './decide.ts';
 import { readDraft, writeDraft } from './drafts.ts';
-import { done, failureOf, refused } from './failure.ts';
+import { done } from './failure.ts';
 import { Flush } from './flush.ts';
 import { Outbox } from './outbox.svelte.ts';
 
@@ -272,13 +272,13 @@ export class Conversation implements ConversationState {
   }
 
   upload(file: Blob, name: string): Promise<Outcome<BlobRef>> {
-    return this.#overHttp((target) => uploadBlob(target, file, name));
+    return overHttp(this.#app, this.id, (target) => uploadBlob(target, file, name));
   }
   blobUrl(blob: BlobRef): Promise<Outcome<string>> {
-    return this.#overHttp(async (target) => URL.createObjectURL(await fetchBlob(target, blob.sha256)));
+    return overHttp(this.#app, this.id, async (target) => URL.createObjectURL(await fetchBlob(target, blob.sha256)));
   }
   blobText(blob: BlobRef): Promise<Outcome<string>> {
-    return this.#overHttp(async (target) => (await fetchBlob(target, blob.sha256)).text());
+    return blobText(this.#app, this.id, blob);
   }
 
   // Inside
@@ -286,7 +286,7 @@ export class Conversation implements ConversationState {
   async #begin(): Promise<void> {
     const copy = this.#app.copy;
     const meta = await copy?.meta(this.id);
-    if (copy !== null && meta?.summary != null && meta.lastSeq > 0 && !this.#closed) {
+    if (copy !== null && meta !== undefined && meta !== null && meta.summary !== null && meta.lastSeq > 0 && !this.#closed) {
       const from = meta.outline.at(-2) ?? 1;
       this.#model.begin(meta.outline.length > 0 ? meta.outline : [1], meta.lastSeq);
       this.#model.add(await copy.events(this.id, Math.max(from, meta.lastSeq - 500), meta.lastSeq));
@@ -330,15 +330,5 @@ export class Conversation implements ConversationState {
     this.#app.noteSummary(outcome.value);
     this.#flush.ask();
     return done(undefined);
-  }
-
-  async #overHttp<T>(act: (target: { link: NonNullable<App['link']>; base: string; conversationId: string }) => Promise<T>): Promise<Outcome<T>> {
-    const { link, session } = this.#app;
-    if (link === null || session.identity === null) return refused('offline');
-    try {
-      return done(await act({ link, base: session.identity.session.base, conversationId: this.id }));
-    } catch (error) {
-      return { ok: false, failure: failureOf(error) };
-    }
   }
 }

@@ -30,6 +30,8 @@ export class Dock {
   /** Workspace of that conversation, once known; else the chosen one. */
   workspaceId = $state<string | null>(null);
   #app: App;
+  /** A link or a press chose what to show; what the bridge remembers comes too late for it. */
+  #chosen = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(app: App) {
@@ -48,9 +50,10 @@ export class Dock {
     if (conversationId === this.conversationId) return;
     this.#saveNow();
     this.conversationId = conversationId;
+    this.#chosen = false;
     if (conversationId === null || !this.#app.can('view')) return;
     const outcome = await this.#app.call('view.get', { conversationId });
-    if (!outcome.ok || outcome.value.state === null || this.conversationId !== conversationId) return;
+    if (!outcome.ok || outcome.value.state === null || this.conversationId !== conversationId || this.#chosen) return;
     this.#restore(outcome.value.state);
   }
 
@@ -69,12 +72,14 @@ export class Dock {
 
   /** Opens a file at a line; from a path chip, a link, the palette. */
   showFile(path: string, line: number | null = null): void {
+    this.#chosen = true;
     this.file = path;
     this.line = line;
     this.folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
     this.show();
   }
   showFolder(path: string): void {
+    this.#chosen = true;
     this.file = null;
     this.line = null;
     this.folder = path;

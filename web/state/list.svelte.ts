@@ -1,8 +1,27 @@
 /** A list that lives on the bridge: loaded on demand, loaded again when it is told that something changed. */
 import type { Failure, Outcome } from './contract.ts';
 
+export interface Listed<T> {
+  readonly items: readonly T[];
+  /** Older ones are on the bridge. */
+  readonly more: boolean;
+}
+
+/** The first `pages` pages as one list; `ask` is given the last of what came before. */
+export const inPages = async <T>(pages: number, ask: (last: T | undefined) => Promise<Outcome<Listed<T>>>): Promise<Outcome<Listed<T>>> => {
+  const items: T[] = [];
+  for (let page = 1; ; page += 1) {
+    const answer = await ask(items.at(-1));
+    if (!answer.ok) return answer;
+    items.push(...answer.value.items);
+    const more = answer.value.more && answer.value.items.length > 0;
+    if (!more || page >= pages) return { ok: true, value: { items, more } };
+  }
+};
+
 export class Listing<T> {
-  #load: () => Promise<Outcome<readonly T[]>>;
+  #load: (pages: number) => Promise<Outcome<Listed<T>>>;
+  #pages = 1;
   #running: Promise<void> | null = null;
   #again = false;
   #wanted = false;
@@ -10,9 +29,11 @@ export class Listing<T> {
   /** What was last heard; kept while a newer answer is on its way. */
   items = $state.raw<readonly T[]>([]);
   loaded = $state(false);
+  /** Older ones can be asked for. */
+  more = $state(false);
   failure = $state.raw<Failure | null>(null);
 
-  constructor(load: () => Promise<Outcome<readonly T[]>>) {
+  constructor(load: (pages: number) => Promise<Outcome<Listed<T>>>) {
     this.#load = load;
   }
 
@@ -39,6 +60,12 @@ export class Listing<T> {
     if (!this.#wanted) void this.reload();
   }
 
+  /** Loads one page more. */
+  older(): Promise<void> {
+    this.#pages += 1;
+    return this.reload();
+  }
+
   /** Shows `items` from somewhere else, such as the offline copy, until the bridge answers. */
   seed(items: readonly T[]): void {
     if (!this.loaded) this.items = items;
@@ -48,15 +75,18 @@ export class Listing<T> {
   clear(): void {
     this.items = [];
     this.loaded = false;
+    this.more = false;
+    this.#pages = 1;
     this.failure = null;
   }
 
   async #run(): Promise<void> {
     do {
       this.#again = false;
-      const answer = await this.#load();
+      const answer = await this.#load(this.#pages);
       if (answer.ok) {
-        this.items = answer.value;
+        this.items = answer.value.items;
+        this.more = answer.value.more;
         this.loaded = true;
         this.failure = null;
       } else this.failure = answer.failure;

@@ -41,6 +41,10 @@ export class Follow {
     else if (rest <= endPx) this.atEnd = true;
     this.offset = offset;
     this.away = rest > jumpPx;
+    this.look(scroller, offset);
+  }
+
+  private look(scroller: Scroller, offset: number): void {
     const range = [scroller.findItemIndex(offset), scroller.findItemIndex(offset + scroller.getViewportSize() - 1)] as const;
     if (range[0] !== this.range[0] || range[1] !== this.range[1]) this.range = range;
   }
@@ -56,6 +60,8 @@ export class Follow {
     else if (index !== -1) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
     else if (this.atEnd && !hold) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
     else this.scrolled(scroller.getScrollOffset());
+    // What does not have to scroll tells of no scrolling: rows that fit are in view all the same.
+    this.look(scroller, scroller.getScrollOffset());
   }
 
   /** A card that came stands at the end of the list, but never with its beginning out of view; what a link named, in the middle. */

@@ -15,6 +15,17 @@ export const within = (workspacePath: string | null | undefined, path: string): 
     ? path.slice(workspacePath.length + 1)
     : path;
 
+/**
+ * Address that opens a file of the workspace beside its conversation; null for what does not lie in it. `path` is
+ * absolute or from the workspace. The bridge judges the path again; this only keeps links away from where none can lead.
+ */
+export const fileLink = (conversationId: string, workspacePath: string | null | undefined, path: string, line?: number): string | null => {
+  const inside = within(workspacePath, path);
+  if (inside === '' || inside.startsWith('/') || inside.split('/').includes('..')) return null;
+  const query = new URLSearchParams({ file: inside, ...(line === undefined ? {} : { line: String(line) }) });
+  return `/c/${encodeURIComponent(conversationId)}?${query}`;
+};
+
 export interface Ends {
   readonly head: string;
   readonly tail: string;
