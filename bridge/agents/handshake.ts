@@ -52,6 +52,12 @@ export interface Opened {
 const isAuthRequired = (error: unknown): boolean =>
   error instanceof RequestError && (error.code === -32000 || error.code === 401);
 
+/** JSON-RPC's own words say little; agents that answer -32603 have theirs in `data.details`. */
+const saidBy = ({ message, data }: RequestError): string => {
+  const details = typeof data === 'object' && data !== null && 'details' in data ? data.details : data;
+  return typeof details === 'string' && details !== '' ? `${message}: ${details}` : message;
+};
+
 /** The refusal for an error the agent answered with, or whatever else happened, while `what` was awaited. */
 export const refusalOf = (error: unknown, entry: CatalogueEntry, what: string): Refusal => {
   if (error instanceof Refusal) return error;
@@ -63,7 +69,7 @@ export const refusalOf = (error: unknown, entry: CatalogueEntry, what: string): 
       cause: error,
     });
   }
-  const said = error instanceof RequestError ? `“${oneLine(error.message)}” (${error.code})` : 'something unexpected';
+  const said = error instanceof RequestError ? `“${oneLine(saidBy(error))}” (${error.code})` : 'something unexpected';
   return new Refusal('agent_start_failed', {
     message: `${entry.title} answered ${said} while ${what} was awaited.`,
     cause: error,
@@ -189,7 +195,7 @@ const takeUp = async (
     return { sessionId, how, contextLost: null, declared: declared(answer) };
   } catch (error) {
     if (!(error instanceof RequestError) || isAuthRequired(error)) throw error;
-    return { reason: oneLine(error.message) };
+    return { reason: oneLine(saidBy(error)) };
   } finally {
     replaying(false);
   }

@@ -165,17 +165,6 @@ export class Translation {
     };
   }
 
-  /** Calls that are neither completed nor failed when a turn ends are closed by us (agents.md 7.5). */
-  closeOpen(status: 'cancelled' | 'failed'): AgentItem[] {
-    const open = [...this.#calls.values()].filter(
-      (call) => call.status === undefined || call.status === 'pending' || call.status === 'in_progress',
-    );
-    return open.map((call) => {
-      this.#merge({ toolCallId: call.toolCallId, status });
-      return { type: 'tool.updated', call: { toolCallId: call.toolCallId, status } };
-    });
-  }
-
   #chunk(update: unknown, role: 'agent' | 'thought'): AgentItem[] {
     const parsed = parse(chunk, update);
     if (parsed === null) return [unreadable('a piece of a message', update)];

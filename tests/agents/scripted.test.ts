@@ -44,6 +44,9 @@ describe('starting', () => {
     const answered = await fails({ initializeError: { code: -32603, message: 'no \u202e such thing' } });
     expect(answered.error.code).toBe('agent_start_failed');
     expect(answered.error.message).toMatch(/“no such thing” \(-32603\)/);
+    const data = { details: 'No previous sessions found.' };
+    const detailed = await fails({ initializeError: { code: -32603, message: 'Internal error', data } });
+    expect(detailed.error.message).toContain('“Internal error: No previous sessions found.” (-32603)');
     const exited = await fails({ exitAtOnce: 0 });
     expect(exited.error.message).toMatch(/ended by itself\.$/);
     expect((await fails({ exitAtOnce: 3 })).error.message).toMatch(/ended by itself with code 3/);
@@ -260,7 +263,7 @@ describe('a turn', () => {
     });
   });
 
-  it('closes tool calls that the agent left open, and says cancelled by its own mark (agents.md 7.5, 7.11)', async () => {
+  it('says cancelled by its own mark, and leaves how an open tool call went unsaid (agents.md 7.5, 7.11)', async () => {
     const { host, agent } = await begin();
     const turn = agent.prompt(
       say('[[ignore-cancel]][[tool t Long one]][[wait 200]][[error -32603 confused by cancel]]'),
@@ -269,7 +272,7 @@ describe('a turn', () => {
     await host.seen((item) => item.type === 'tool.called');
     agent.cancel();
     expect(await turn).toEqual({ stopReason: 'cancelled' });
-    expect(host.items.at(-1)).toEqual({ type: 'tool.updated', call: { toolCallId: 't', status: 'cancelled' } });
+    expect(host.items.filter((item) => item.type === 'tool.updated')).toEqual([]);
   });
 
   it('sends images and files as blocks, and refuses what the agent does not take', async () => {

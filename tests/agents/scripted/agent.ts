@@ -4,7 +4,7 @@
  *
  * SCRIPT (JSON, or the variable SCRIPTED_AGENT) says how it starts:
  *   initializeDelayMs: 3000           answers initialize late (case 7)
- *   initializeError: {code, message}  answers it with an error (case 76)
+ *   initializeError: {code, message, data?}  answers it with an error (case 76)
  *   protocolVersion: 2                answers with another version
  *   garbageLines: 20, hugeLineBytes: 10000000, tinyLines: 1000000, binaryLine: true   before anything else (case 76)
  *   exitAtOnce: 0                     exits with this code before it answers
@@ -49,7 +49,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 type Json = Record<string, unknown>;
 interface Script {
   initializeDelayMs?: number;
-  initializeError?: { code: number; message: string };
+  initializeError?: { code: number; message: string; data?: Json };
   protocolVersion?: number;
   garbageLines?: number;
   hugeLineBytes?: number;
@@ -76,9 +76,11 @@ interface Turn {
 }
 class AnsweredError extends Error {
   readonly code: number;
-  constructor(code: number, message: string) {
+  readonly data: Json | undefined;
+  constructor(code: number, message: string, data?: Json) {
     super(message);
     this.code = code;
+    this.data = data;
   }
 }
 
@@ -392,7 +394,7 @@ const methods: Record<string, (params: Json, id: unknown) => Promise<unknown>> =
   initialize: async () => {
     if (script.initializeDelayMs !== undefined) await sleep(script.initializeDelayMs);
     if (script.initializeError !== undefined)
-      throw new AnsweredError(script.initializeError.code, script.initializeError.message);
+      throw new AnsweredError(script.initializeError.code, script.initializeError.message, script.initializeError.data);
     return {
       protocolVersion: script.protocolVersion ?? 1,
       agentInfo: { name: 'scripted', title: 'Scripted agent', version: '0.0.1' },
@@ -452,7 +454,11 @@ const serve = async (message: Json): Promise<void> => {
   } catch (error) {
     await send({
       id,
-      error: { code: error instanceof AnsweredError ? error.code : -32603, message: (error as Error).message },
+      error: {
+        code: error instanceof AnsweredError ? error.code : -32603,
+        message: (error as Error).message,
+        ...(error instanceof AnsweredError && error.data !== undefined ? { data: error.data } : {}),
+      },
     });
   }
 };
