@@ -51,7 +51,10 @@ export const directivesIn = (text: string): Directive[] =>
     return { kind: 'say', text: rest };
   });
 
-/** The user's last prompt, reminders of the agent itself left out, and the tool results since. */
+/**
+ * The user's last prompt, reminders of the agent itself left out, and the tool results since. Of several user messages
+ * in a row the last with a directive counts: one before it was interrupted without an answer.
+ */
 const lastPrompt = ({ items }: Asked): { text: string; results: string[] } => {
   const results: string[] = [];
   const prompt: string[] = [];
@@ -61,7 +64,7 @@ const lastPrompt = ({ items }: Asked): { text: string; results: string[] } => {
     else if (prompt.length > 0) break;
     else if (role === 'tool') results.unshift(text);
   }
-  return { text: prompt.join('\n'), results };
+  return { text: prompt.findLast((each) => directivesIn(each).length > 0) ?? prompt.join('\n'), results };
 };
 
 export const decide = (asked: Asked): Answer => {

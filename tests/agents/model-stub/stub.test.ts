@@ -192,6 +192,8 @@ describe('what the stub decides', () => {
     expect(decide(asked([user('[[shell now]]'), user('<system-reminder>[[say no]]</system-reminder>')]))).toMatchObject(
       { name: 'Bash' },
     );
+    // A turn that was interrupted before its first word leaves two prompts in a row.
+    expect(decide(asked([user('[[slow]]'), user('[[say again]]')]))).toEqual({ kind: 'text', text: 'again' });
   });
 
   test('a side call without tools gets a title, and one that wants JSON gets its members', () => {
