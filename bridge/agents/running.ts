@@ -18,6 +18,7 @@ import type {
   AgentProcess,
   AgentReady,
   PermissionRequest,
+  StartRequest,
   ToolCallState,
 } from './contract.ts';
 import type { AgentEnvironment } from './environment.ts';
@@ -42,13 +43,7 @@ export interface RunRequest {
   readonly modeId: string | undefined;
   readonly host: AgentHost;
   readonly signal: AbortSignal;
-  readonly spawned: (process: {
-    pid: number;
-    startTime: string;
-    marker: string;
-    argv: readonly string[];
-    envNames: readonly string[];
-  }) => Promise<void>;
+  readonly spawned: StartRequest['spawned'];
   /** Hashes of what runs, computed while the agent starts. */
   readonly hashes: Promise<{ executableSha256: string; entrySha256: string | null }>;
   readonly log: (message: string, error: unknown) => void;

@@ -4,20 +4,11 @@ import type { ActionKind, ApprovalFacts, ApprovalOption, Outcome, WithdrawReason
 import type { Json } from '#protocol/json.ts';
 import type { ApprovalView, RuleView } from '#protocol/methods/approval.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
+import type { AgentIdentity } from '../agents/contract.ts';
 import type { ReceiptRow, Tx } from '../ledger/contract.ts';
 
 /** Who runs the action, for the action bytes and the receipt. */
-export interface ActingAgent {
-  readonly id: string;
-  readonly name: string;
-  readonly version: string;
-  readonly executableSha256: string;
-  readonly entrySha256: string | null;
-  readonly model: string | null;
-  readonly session: string;
-  readonly enforcement: 'mediated' | 'cooperative' | 'unrestricted';
-  readonly containment: 'bubblewrap' | 'best_effort';
-}
+export type ActingAgent = AgentIdentity;
 export interface ActingWorkspace {
   readonly id: string;
   /** Digest of canonical path, dev and ino. */
@@ -25,6 +16,22 @@ export interface ActingWorkspace {
   readonly path: string;
   /** Commit the walker read from .git, or null. */
   readonly gitHead: string | null;
+}
+
+/** A text file as it is now. */
+export interface CurrentText {
+  readonly text: string;
+  readonly revision: string;
+  readonly sha256: string;
+}
+/** What a describer may look at to establish facts (R-02). */
+export interface About {
+  readonly workspacePath: string;
+  /** Relative to the workspace, or null outside of it; grammar only. */
+  relative(path: string): string | null;
+  isSecret(relative: string): boolean;
+  /** Null where there is no such text file, or it may not be read. */
+  readCurrent(relative: string): CurrentText | null;
 }
 
 /** What the pure describers (`describe.ts`) make of a request: the exact part and the shown part. */

@@ -11,23 +11,9 @@ import type { ApprovalFacts, CardDiff, ToolContent, ToolKind } from '#protocol/e
 import type { Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
 import type { ToolCallState } from '../agents/contract.ts';
-import type { Described } from './contract.ts';
+import type { About, CurrentText, Described } from './contract.ts';
 import { countChanges } from './diff.ts';
 import { hasHiddenSpace, hasInvisible, shellOperators, visible } from './inert.ts';
-
-export interface CurrentText {
-  readonly text: string;
-  readonly revision: string;
-  readonly sha256: string;
-}
-export interface About {
-  readonly workspacePath: string;
-  /** Relative to the workspace, or null outside of it; grammar only. */
-  relative(path: string): string | null;
-  isSecret(relative: string): boolean;
-  /** Null where there is no such text file, or it may not be read. */
-  readCurrent(relative: string): CurrentText | null;
-}
 
 type Risk = ApprovalFacts['risks'][number];
 type Place = ApprovalFacts['paths'][number]['place'];

@@ -17,11 +17,11 @@ import type {
   PermissionRequest,
   ToolCallState,
 } from '../agents/contract.ts';
-import type { ActingAgent, ActingWorkspace, Described, Verdict } from '../approvals/contract.ts';
+import type { About, ActingAgent, ActingWorkspace, Described, Verdict } from '../approvals/contract.ts';
 import type { Root } from '../files/contract.ts';
 import type { Intake } from './intake.ts';
 import type { Outcomes } from './state.ts';
-import type { About, Rooms } from './rooms.ts';
+import type { Rooms } from './rooms.ts';
 import { AgentTerminal, AgentTerminals } from './terminals.ts';
 
 /** What the bridge offers for an effect it serves itself. */

@@ -1,24 +1,9 @@
 /** What main hands to conversations: the rooms below, and what time and chance are. Types only; no room is imported. */
 import type { ToolCallState, Agents } from '../agents/contract.ts';
-import type { Described, Desk, Seal } from '../approvals/contract.ts';
+import type { About, CurrentText, Described, Desk, Seal } from '../approvals/contract.ts';
 import type { Root, Workspaces } from '../files/contract.ts';
 import type { Ledger } from '../ledger/contract.ts';
 import type { TrustState } from '#protocol/methods/workspace.ts';
-
-export interface CurrentText {
-  readonly text: string;
-  readonly revision: string;
-  readonly sha256: string;
-}
-
-/** What a describer may look at to establish facts. */
-export interface About {
-  readonly workspacePath: string;
-  relative(path: string): string | null;
-  isSecret(relative: string): boolean;
-  /** Null where there is no such text file, or it may not be read. */
-  readCurrent(relative: string): CurrentText | null;
-}
 
 export interface Describe {
   permission(call: ToolCallState, about: About, announced?: boolean): Described;
