@@ -103,6 +103,17 @@ export const fileRead = z.strictObject({
 });
 export type FileRead = z.infer<typeof fileRead>;
 
+/** Any look at a path below a workspace. */
+const pathErrors = [
+  'workspace_unknown',
+  'workspace_changed',
+  'workspace_unavailable',
+  'invalid_path',
+  'path_denied',
+  'symlink_refused',
+  'not_found',
+] as const;
+
 export const workspaceMethods = {
   'files.list': {
     params: z.strictObject({ workspaceId: uuid, path: relative, cursor: z.optional(text(64)) }),
@@ -114,17 +125,7 @@ export const workspaceMethods = {
     }),
     capability: 'files.read',
     mutates: false,
-    errors: [
-      'workspace_unknown',
-      'workspace_changed',
-      'workspace_unavailable',
-      'invalid_path',
-      'path_denied',
-      'symlink_refused',
-      'not_found',
-      'not_a_directory',
-      'unknown_cursor',
-    ],
+    errors: [...pathErrors, 'not_a_directory', 'unknown_cursor'],
   },
   'files.read': {
     params: z.strictObject({
@@ -140,13 +141,7 @@ export const workspaceMethods = {
     capability: 'files.read',
     mutates: false,
     errors: [
-      'workspace_unknown',
-      'workspace_changed',
-      'workspace_unavailable',
-      'invalid_path',
-      'path_denied',
-      'symlink_refused',
-      'not_found',
+      ...pathErrors,
       'not_a_file',
       'unsupported_file_type',
       'invalid_encoding',
