@@ -103,16 +103,10 @@ export const fileRead = z.strictObject({
 });
 export type FileRead = z.infer<typeof fileRead>;
 
+/** Any use of a workspace takes its lease when it is not held yet. */
+const rootErrors = ['workspace_unknown', 'workspace_changed', 'workspace_unavailable', 'workspace_leased'] as const;
 /** Any look at a path below a workspace. */
-const pathErrors = [
-  'workspace_unknown',
-  'workspace_changed',
-  'workspace_unavailable',
-  'invalid_path',
-  'path_denied',
-  'symlink_refused',
-  'not_found',
-] as const;
+const pathErrors = [...rootErrors, 'invalid_path', 'path_denied', 'symlink_refused', 'not_found'] as const;
 
 export const workspaceMethods = {
   'files.list': {
@@ -155,17 +149,7 @@ export const workspaceMethods = {
     result: fileRead,
     capability: 'files.reveal',
     mutates: true,
-    errors: [
-      'workspace_unknown',
-      'workspace_changed',
-      'invalid_path',
-      'path_denied',
-      'symlink_refused',
-      'not_found',
-      'not_a_file',
-      'unsupported_file_type',
-      'content_too_large',
-    ],
+    errors: [...pathErrors, 'not_a_file', 'unsupported_file_type', 'content_too_large'],
   },
   /** Fuzzy search of file names below the root, for @ mentions and the palette. */
   'files.search': {
@@ -176,35 +160,28 @@ export const workspaceMethods = {
     }),
     capability: 'files.read',
     mutates: false,
-    errors: ['workspace_unknown', 'workspace_changed', 'workspace_unavailable'],
+    errors: [...rootErrors],
   },
   'files.stat': {
     params: z.strictObject({ workspaceId: uuid, path: relative }),
     result: fileStat,
     capability: 'files.read',
     mutates: false,
-    errors: [
-      'workspace_unknown',
-      'workspace_changed',
-      'workspace_unavailable',
-      'invalid_path',
-      'symlink_refused',
-      'not_found',
-    ],
+    errors: [...pathErrors],
   },
   'trust.accept': {
     params: z.strictObject({ workspaceId: uuid, fingerprint: sha256, note: z.optional(text(limits.noteUnits)) }),
     result: trustState,
     capability: 'trust',
     mutates: true,
-    errors: ['workspace_unknown', 'workspace_changed', 'digest_mismatch'],
+    errors: [...rootErrors, 'digest_mismatch'],
   },
   'trust.get': {
     params: z.strictObject({ workspaceId: uuid }),
     result: trustState,
     capability: 'trust',
     mutates: false,
-    errors: ['workspace_unknown', 'workspace_changed', 'workspace_unavailable'],
+    errors: [...rootErrors],
   },
   /** Directories only, for the operator's folder picker; absolute path, home when empty. */
   'workspace.browse': {
