@@ -21,6 +21,7 @@ import { agentEnvironment, type AgentEnvironment } from './environment.ts';
 import { Interpreters, onPath, packageVersion, resolveProgram, type Found } from './find.ts';
 import { markerName, markerOf, parentOf, startTimeOf } from './procfs.ts';
 import { run } from './running.ts';
+import { unaskedWhy } from './session.ts';
 import { killTree, signal } from './tree.ts';
 
 /** What the operator added or changed; one JSON text for each agent id. The ledger keeps it. */
@@ -386,17 +387,21 @@ class Registry implements Agents {
       executable: found?.entry ?? found?.argv[0] ?? null,
       problem: found === null ? `${entry.title} was not found on PATH.` : (known?.problem ?? null),
       mendCommand: mend === '' ? null : mend,
-      enforcement: entry.asking === null ? entry.level : 'cooperative',
-      enforcementWhy:
-        entry.asking === null
-          ? entry.levelWhy
-          : `${entry.title} is put into the mode in which it asks; that is verified at each start.`,
+      ...levelBeforeStart(entry),
       probedAt: known?.at ?? null,
       argv: [...(found?.argv ?? [])],
       envNames: found === null ? [] : [...this.#environment(entry, found, '', '').names].slice(0, 100),
     };
   }
 }
+
+/** What can be promised of an agent before it has a folder and a session. */
+const levelBeforeStart = (entry: CatalogueEntry): Pick<AgentSummary, 'enforcement' | 'enforcementWhy'> => {
+  if (entry.asking === null) return { enforcement: entry.level, enforcementWhy: entry.levelWhy };
+  if (entry.unaskedInRepository) return { enforcement: 'unrestricted', enforcementWhy: unaskedWhy(entry.title) };
+  const enforcementWhy = `${entry.title} is put into the mode in which it asks; that is verified at each start.`;
+  return { enforcement: 'cooperative', enforcementWhy };
+};
 
 /** Its notes; compiled code kept beside them, which halves its start (0.34 s to 0.18 s of CPU); and the pace tests set to hurry it. */
 const practiceEnv = (

@@ -53,6 +53,14 @@ export interface CatalogueEntry {
   readonly served: boolean;
   /** `_meta` of session/new, load and resume. */
   readonly sessionMeta: Readonly<Record<string, unknown>> | null;
+  /** Its asking mode does not ask before files inside a git repository are written, and no switch makes it ask. */
+  readonly unaskedInRepository: boolean;
+  /** Where a permission for a command has the command when its input is not given. `cutAt`: units after which it is cut. */
+  readonly worded: {
+    readonly in: 'title' | 'content';
+    readonly after: readonly string[];
+    readonly cutAt: number | null;
+  } | null;
 }
 
 const entry = (given: Pick<CatalogueEntry, 'id' | 'title' | 'about'> & Partial<CatalogueEntry>): CatalogueEntry => ({
@@ -75,6 +83,8 @@ const entry = (given: Pick<CatalogueEntry, 'id' | 'title' | 'about'> & Partial<C
   safeUntrusted: false,
   served: false,
   sessionMeta: null,
+  unaskedInRepository: false,
+  worded: null,
   ...given,
 });
 
@@ -198,6 +208,7 @@ export const catalogue: readonly CatalogueEntry[] = [
       { pattern: '.env', what: 'variables Gemini reads at start' },
     ],
     safeUntrusted: true,
+    worded: { in: 'title', after: [''], cutAt: null },
   }),
   entry({
     id: 'opencode',
@@ -304,6 +315,13 @@ export const catalogue: readonly CatalogueEntry[] = [
       { pattern: '.mcp.json', what: 'MCP servers, where the folder is trusted' },
     ],
     safeUntrusted: true,
+    // 2.1.0 has permission rules in its settings, and does not read them.
+    unaskedInRepository: true,
+    worded: {
+      in: 'content',
+      after: ['Requesting approval to Running: ', 'Requesting approval to Starting background: '],
+      cutAt: 50,
+    },
   }),
 ];
 

@@ -30,6 +30,13 @@ export interface ToolCallState {
   readonly content?: readonly ToolContent[] | undefined;
 }
 
+/** A command as the agent words it, where it asks without its tool's input and the catalogue knows where the words are. */
+export interface WordedCommand {
+  readonly text: string;
+  /** False where the agent showed only the beginning. */
+  readonly whole: boolean;
+}
+
 /** Canonical items, the pure translation of ACP updates. Unlimited in size here; the conversation and the ledger bound them. */
 export type AgentItem =
   | {
@@ -66,6 +73,7 @@ export interface PermissionRequest {
   readonly call: ToolCallState;
   /** False when no tool call of that id was announced: ask with a generic card. */
   readonly announced: boolean;
+  readonly worded?: WordedCommand | undefined;
   readonly options: readonly ApprovalOption[];
   /** Aborts when the agent cancels the request or its connection closes. */
   readonly signal: AbortSignal;

@@ -4,7 +4,17 @@
  * Used by registry.ts. Reads the file system; runs nothing but `node --version`.
  */
 import { spawnSync } from 'node:child_process';
-import { accessSync, closeSync, constants, openSync, readFileSync, readSync, realpathSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  readSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join } from 'node:path';
 import { limits } from '#protocol/limits.ts';
 
@@ -107,6 +117,12 @@ export const resolveProgram = (file: string, args: readonly string[], nodeFor: (
     return { argv: [real, ...args], entry: script };
   }
   return { argv: [nodeFor(), ...flags, real, ...args], entry: real };
+};
+
+/** Whether a directory lies in a git repository: it or one above it has a `.git`, whatever that is. */
+export const insideRepository = (directory: string): boolean => {
+  const parent = dirname(directory);
+  return existsSync(join(directory, '.git')) || (parent !== directory && insideRepository(parent));
 };
 
 /** Version of the nearest package.json above a script, or null. */

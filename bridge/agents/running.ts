@@ -30,6 +30,7 @@ import { oneLine, redact, Ring } from './ring.ts';
 import { served } from './served.ts';
 import { Session } from './session.ts';
 import { Translation } from './translate.ts';
+import { wordedCommand } from './worded.ts';
 
 export interface RunRequest {
   readonly entry: CatalogueEntry;
@@ -124,7 +125,7 @@ class Running {
       },
       progress: (state, detail) => host.progress(state, detail),
     });
-    const session = new Session(this.#connection, entry, opened, this.#early);
+    const session = new Session(this.#connection, entry, opened, this.#early, cwd);
     this.#session = session;
     await session.forceAsking(modeId);
     const hashes = await this.#request.hashes;
@@ -223,10 +224,9 @@ class Running {
     this.#said = false;
     this.#cancelled = false;
     this.#putBack = false;
-    const end = await this.#live(() => this.#turn(session, prompt));
-    for (const item of this.#translation.closeOpen(end.stopReason === 'cancelled' ? 'cancelled' : 'failed'))
-      this.#item(item);
-    return end;
+    if (session.placeChanged())
+      this.#item({ type: 'notice', level: 'warn', code: 'mode_not_asking', sentence: session.enforcementWhy });
+    return this.#live(() => this.#turn(session, prompt));
   }
 
   async #turn(session: Session, prompt: unknown): Promise<{ stopReason: StopReason; sentence?: string }> {
@@ -337,11 +337,13 @@ class Running {
         raw: rawOf(received.params),
       });
     }
+    const call = asked?.call ?? this.#unreadableCall(received);
     const request: PermissionRequest = {
-      call: asked?.call ?? this.#unreadableCall(received),
+      call,
       announced: asked?.announced ?? false,
       options,
       signal,
+      worded: wordedCommand(call, entry.worded),
     };
     const answer = await host.permission(request);
     if (answer.outcome !== 'selected' || !options.some((option) => option.id === answer.optionId))

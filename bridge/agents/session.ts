@@ -9,6 +9,7 @@ import { limits } from '#protocol/limits.ts';
 import type { CatalogueEntry } from './catalogue.ts';
 import { RequestError, type Connection } from './connection.ts';
 import type { AgentItem } from './contract.ts';
+import { insideRepository } from './find.ts';
 import type { Opened } from './handshake.ts';
 import { configOptions, modelOption, modeOption } from './options.ts';
 import { oneLine } from './ring.ts';
@@ -26,6 +27,7 @@ export class Session {
   readonly #entry: CatalogueEntry;
   /** Modes are set by their own method where the agent declared them so, else by the option of that category. */
   readonly #modeByOption: boolean;
+  readonly #cwd: string;
   #modesHeard = 0;
 
   constructor(
@@ -33,9 +35,11 @@ export class Session {
     entry: CatalogueEntry,
     opened: Opened,
     heard: { modeId: string | null; options: readonly AgentOption[] | null },
+    cwd: string,
   ) {
     this.#connection = connection;
     this.#entry = entry;
+    this.#cwd = cwd;
     this.id = opened.sessionId;
     this.modes = opened.declared.modes;
     this.models = opened.declared.models;
@@ -83,10 +87,22 @@ export class Session {
     );
     if (this.modeId !== modeId || loose !== undefined)
       return this.#level('unrestricted', `${title} did not stay in the mode in which it asks.`);
+    if (this.#isUnaskedHere()) return this.#level('unrestricted', unaskedWhy(title));
     this.#level(
       'cooperative',
       `${title} asks before it writes or runs a command; commands that only read may run unasked.`,
     );
+  }
+
+  /** Looks again, before each prompt: the folder may have become a repository. True when the level has dropped for it. */
+  placeChanged(): boolean {
+    if (this.enforcement !== 'cooperative' || !this.#isUnaskedHere()) return false;
+    this.#level('unrestricted', unaskedWhy(this.#entry.title));
+    return true;
+  }
+
+  #isUnaskedHere(): boolean {
+    return this.#entry.unaskedInRepository && insideRepository(this.#cwd);
   }
 
   /** @throws Refusal forbidden, agent_protocol_error */
@@ -194,6 +210,10 @@ export class Session {
     return this.#connection.request(method, { sessionId: this.id, ...params }, { timeoutMs: limits.sessionNewMs });
   }
 }
+
+/** For the chip, and for the list of agents, which knows no folder yet. */
+export const unaskedWhy = (title: string): string =>
+  `${title} writes files inside a git repository without asking, in any mode; it asks before commands and other writes.`;
 
 /** A switch is "off" as a choice and "false" as a boolean. */
 const sameValue = (a: string, b: string): boolean => {

@@ -10,7 +10,7 @@ import { Refusal } from '#protocol/errors.ts';
 import type { ApprovalFacts, CardDiff, ToolContent, ToolKind } from '#protocol/events.ts';
 import type { Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
-import type { ToolCallState } from '../agents/contract.ts';
+import type { ToolCallState, WordedCommand } from '../agents/contract.ts';
 import type { About, CurrentText, Described } from './contract.ts';
 import { countChanges } from './diff.ts';
 import { hasHiddenSpace, hasInvisible, shellOperators, visible } from './inert.ts';
@@ -51,6 +51,8 @@ const sentences = {
   environment: ['warn', 'Changes environment variables that decide which code runs.'],
   unannounced: ['warn', 'The agent asked without announcing what it is about to do.'],
   uninspectable: ['warn', 'What this does could not be established: uninspectable.'],
+  as_worded: ['warn', 'The agent gave no input for this; the command is shown as the agent words it.'],
+  cut_by_agent: ['stop', 'The agent shows only the beginning of this command; the rest of it is not known.'],
 } as const satisfies Record<string, readonly [Risk['level'], string]>;
 type RiskCode = keyof typeof sentences;
 
@@ -328,12 +330,19 @@ const fits = (command: Command | null): boolean =>
 
 /**
  * A permission request for the agent's own tool. `announced` false: no tool call of that id came before (R-03).
+ * `worded`: the command in the agent's words where there is no input; one that was cut is never called established.
  * Status, title and `_meta` are no part of the exact part; input, kind, locations and diffs are.
  */
-export const describePermission = (call: ToolCallState, about: About, announced = true): Described => {
+export const describePermission = (
+  call: ToolCallState,
+  about: About,
+  announced = true,
+  worded?: WordedCommand,
+): Described => {
   const input = inputOf(call.rawInput);
   const rawInput = call.rawInput?.toWellFormed();
-  const command = repaired(commandOf(call, input));
+  const given = commandOf(call, input);
+  const command = repaired(given ?? (worded === undefined ? null : { commandText: worded.text }));
   const [asked = about.workspacePath] = texts(input, ['cwd', 'workdir', 'working_directory', 'directory']);
   const cwd = (isAbsolute(asked) ? asked : join(about.workspacePath, asked)).toWellFormed();
   const diffs = (call.content ?? []).filter((part) => part.type === 'diff').map((part) => cardDiffOf(part, about));
@@ -347,6 +356,8 @@ export const describePermission = (call: ToolCallState, about: About, announced 
   const risks: RiskCode[] = [];
   if (!announced) risks.push('unannounced');
   if (bare && command === null && diffs.length === 0) risks.push('uninspectable');
+  if (given === null && worded !== undefined) risks.push('as_worded');
+  if (given === null && worded?.whole === false) risks.push('cut_by_agent', 'uninspectable');
   const isShown = fits(command);
   if (!isShown) risks.push('not_all_shown');
   return {

@@ -16,6 +16,7 @@ import type {
   PermissionAnswer,
   PermissionRequest,
   ToolCallState,
+  WordedCommand,
 } from '../agents/contract.ts';
 import type { About, ActingAgent, ActingWorkspace, Described, Verdict } from '../approvals/contract.ts';
 import type { Root } from '../files/contract.ts';
@@ -59,7 +60,7 @@ export class Effects {
   readonly #host: EffectsHost;
   readonly terminals = new AgentTerminals();
   /** Exact part of what waits, by tool call: a change withdraws it. */
-  readonly #waiting = new Map<string, string>();
+  readonly #waiting = new Map<string, { readonly exact: string; readonly worded: WordedCommand | undefined }>();
 
   constructor(host: EffectsHost) {
     this.#host = host;
@@ -150,15 +151,15 @@ export class Effects {
     }
     for (;;) {
       const call = intake.open(request.call);
-      const described = this.#describe(call.state, request.announced);
+      const described = this.#describe(call.state, request);
       const shown = exactPart(described);
-      this.#waiting.set(toolCallId, shown);
+      this.#waiting.set(toolCallId, { exact: shown, worded: request.worded });
       const verdict = await this.#ask(described, toolCallId, request.options, request.signal);
       this.#waiting.delete(toolCallId);
       if (verdict.value === 'withdrawn' && verdict.reason === 'changed') continue;
       // The agent may have changed the call after the answer was given and before it is told: then it was not for this.
       await intake.enqueue(() => undefined);
-      const isStale = verdict.value === 'allow' && exactPart(this.#describe(call.state, request.announced)) !== shown;
+      const isStale = verdict.value === 'allow' && exactPart(this.#describe(call.state, request)) !== shown;
       if (!isStale) return this.#answer(request, verdict, described, call.grants);
       const at = this.#host.rooms.now();
       const sentence = 'The action changed before the agent was told; it was asked for again.';
@@ -166,8 +167,8 @@ export class Effects {
     }
   }
 
-  #describe(call: ToolCallState, announced: boolean): Described {
-    return this.#host.rooms.describe.permission(call, this.#about(this.#root()), announced);
+  #describe(call: ToolCallState, { announced, worded }: Pick<PermissionRequest, 'announced' | 'worded'>): Described {
+    return this.#host.rooms.describe.permission(call, this.#about(this.#root()), announced, worded);
   }
 
   #answer(
@@ -190,7 +191,7 @@ export class Effects {
   changed(call: ToolCallState): void {
     const waiting = this.#waiting.get(call.toolCallId);
     if (waiting === undefined) return;
-    if (exactPart(this.#describe(call, true)) === waiting) return;
+    if (exactPart(this.#describe(call, { announced: true, worded: waiting.worded })) === waiting.exact) return;
     this.#waiting.delete(call.toolCallId);
     void this.#host.rooms.desk.withdraw(
       { conversationId: this.#host.conversationId, toolCallId: call.toolCallId },

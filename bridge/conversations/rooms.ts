@@ -1,12 +1,12 @@
 /** What main hands to conversations: the rooms below, and what time and chance are. Types only; no room is imported. */
-import type { ToolCallState, Agents } from '../agents/contract.ts';
+import type { ToolCallState, WordedCommand, Agents } from '../agents/contract.ts';
 import type { About, CurrentText, Described, Desk, Seal } from '../approvals/contract.ts';
 import type { Root, Workspaces } from '../files/contract.ts';
 import type { Ledger } from '../ledger/contract.ts';
 import type { TrustState } from '#protocol/methods/workspace.ts';
 
 export interface Describe {
-  permission(call: ToolCallState, about: About, announced?: boolean): Described;
+  permission(call: ToolCallState, about: About, announced?: boolean, worded?: WordedCommand): Described;
   write(write: { path: string; current: CurrentText | null; content: string }, about: About): Described;
   command(
     command: { command: string; args: readonly string[]; env: readonly { name: string; value: string }[]; cwd: string },

@@ -178,6 +178,26 @@ describe('the asking mode (G-20, G-21)', () => {
     expect((await on.start('gemini', new Recorder())).ready.enforcement).toBe('unrestricted');
   });
 
+  it('does not make an agent cooperative that writes inside repositories unasked, also in a folder that becomes one', async () => {
+    const on = await pretend({ kimi: { modes: modes('default') }, gemini: { modes: modes('default') } });
+    expect((await on.agents.probe('kimi')).enforcement).toBe('unrestricted');
+    const host = new Recorder();
+    const agent = await on.start('kimi', host);
+    expect(agent.ready.enforcement).toBe('cooperative');
+    await mkdir(join(on.workspace, '.git'));
+    await agent.prompt(say('hello'), noBlob);
+    expect(host.notices('mode_not_asking').map(({ sentence }) => sentence)).toEqual([
+      expect.stringContaining('inside a git repository without asking'),
+    ]);
+    expect(agent.identity().enforcement).toBe('unrestricted');
+    expect((await on.start('kimi', new Recorder())).ready).toMatchObject({
+      enforcement: 'unrestricted',
+      enforcementWhy: expect.stringContaining('inside a git repository without asking'),
+      modeId: 'default',
+    });
+    expect((await on.start('gemini', new Recorder())).ready.enforcement).toBe('cooperative');
+  });
+
   it('is not fought over with an agent that insists on another', async () => {
     const on = await pretend({ kimi: { modes: modes('default') } });
     const host = new Recorder();

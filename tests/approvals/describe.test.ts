@@ -104,6 +104,25 @@ describe('a permission for an agent’s own tool', () => {
     expect(described.facts.headline).toBe('Use a tool of the agent');
   });
 
+  it('whose command the agent only words is shown, hashed, and never called established when it was cut', () => {
+    const asked = call({ kind: 'execute', title: 'Trust me' });
+    const whole = describePermission(asked, about, true, { text: 'echo hi && ls', whole: true });
+    expect(whole.facts).toMatchObject({
+      headline: 'Run in a shell: echo hi && ls',
+      commandText: 'echo hi && ls',
+      uninspectable: false,
+    });
+    expect(codes(whole)).toEqual(['as_worded', 'shell_operators']);
+    const other = describePermission(asked, about, true, { text: 'echo hi && rm', whole: true });
+    expect(other.effects).not.toEqual(whole.effects);
+    const cut = describePermission(asked, about, true, { text: 'echo hi …', whole: false });
+    expect(cut.facts).toMatchObject({ commandText: 'echo hi …', uninspectable: true });
+    expect(codes(cut)).toEqual(expect.arrayContaining(['as_worded', 'cut_by_agent', 'uninspectable']));
+    // What the tool is really given outweighs every word.
+    const given = call({ kind: 'execute', rawInput: '{"command":"ls"}' });
+    expect(describePermission(given, about, true, { text: 'pwd', whole: true }).facts.commandText).toBe('ls');
+  });
+
   it('that was never announced says so (R-03)', () => {
     expect(codes(describePermission(call({ rawInput: '{"a":1}' }), about, false))).toEqual(['unannounced']);
   });
