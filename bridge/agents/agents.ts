@@ -13,15 +13,13 @@ import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { AgentSummary } from '#protocol/methods/conversation.ts';
 import { z } from '#protocol/schema.ts';
-import { catalogue, customEntry, type CatalogueEntry } from './catalogue.ts';
-import { bestEffort, chooseHolding } from './containment.ts';
+import { catalogue, customEntry, unaskedWhy, type CatalogueEntry } from './catalogue.ts';
+import { bestEffort, holdingWhenAsked, type Holding } from './containment.ts';
 import type { AgentProcess, Agents, StartRequest } from './contract.ts';
 import { closeInherited } from './descriptors.ts';
 import { agentEnvironment, type AgentEnvironment } from './environment.ts';
 import { Interpreters, onPath, packageVersion, resolveProgram, type Found } from './find.ts';
 import { markerName, markerOf, parentOf, startTimeOf } from './procfs.ts';
-import { run } from './running.ts';
-import { unaskedWhy } from './session.ts';
 import { killTree, signal } from './tree.ts';
 
 /** What the operator added or changed; one JSON text for each agent id. The ledger keeps it. */
@@ -99,7 +97,7 @@ const runVersion = (
 
 class Registry implements Agents {
   readonly #options: AgentsOptions;
-  readonly #holding: ReturnType<typeof chooseHolding>;
+  readonly #holding: () => Holding;
   readonly #interpreters: Interpreters;
   readonly #known = new Map<string, Known>();
 
@@ -111,8 +109,8 @@ class Registry implements Agents {
     const hidden = options.hidden.map((directory) => realpathSync(directory));
     this.#holding =
       options.containment === 'best_effort'
-        ? bestEffort(options.nodePath, 'Not contained: bubblewrap was turned off.')
-        : chooseHolding(onPath('bwrap', options.env['PATH'] ?? ''), hidden, options.nodePath);
+        ? () => bestEffort(options.nodePath, 'Not contained: bubblewrap was turned off.')
+        : holdingWhenAsked(onPath('bwrap', options.env['PATH'] ?? ''), hidden, options.nodePath);
     this.#interpreters = new Interpreters(options.nodePath);
   }
 
@@ -202,12 +200,14 @@ class Registry implements Agents {
     const hashes = Promise.all([sha256Of(executable as string), found.entry === null ? null : sha256Of(found.entry)]);
     hashes.catch(() => undefined); // awaited after the handshake; an earlier failure of that is the one to tell
     try {
+      // Loaded with the first agent: with the ACP library it is a third of all code, and no start waits for it.
+      const { run } = await import('./running.ts');
       const agent = await run({
         entry,
         argv: found.argv,
         environment,
         marker,
-        holding: this.#holding,
+        holding: this.#holding(),
         bridgeVersion,
         cwd: request.cwd,
         sessionId: request.sessionId,
@@ -241,7 +241,7 @@ class Registry implements Agents {
   }
 
   containment(): { kind: AgentProcess['ready']['containment']; why: string } {
-    return { kind: this.#holding.kind, why: this.#holding.why };
+    return { kind: this.#holding().kind, why: this.#holding().why };
   }
 
   async sweep(rows: readonly { pid: number; startTime: string; marker: string }[]): Promise<number> {

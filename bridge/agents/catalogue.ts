@@ -335,3 +335,7 @@ export const customEntry = (id: string, title: string): CatalogueEntry =>
     levelWhy: 'Nothing is known of when this program asks before it acts.',
     signIn: 'see its own documentation',
   });
+
+/** For the chip, and for the list of agents, which knows no folder yet. */
+export const unaskedWhy = (title: string): string =>
+  `${title} writes files inside a git repository without asking, in any mode; it asks before commands and other writes.`;

@@ -11,7 +11,7 @@ import { hold, type Exit } from './process.ts';
 import { markerName } from './procfs.ts';
 
 export interface CommandParts {
-  readonly holding: Holding;
+  readonly holding: () => Holding;
   /** A marker no other process carries. */
   readonly marker: () => string;
   /** What the boot sweep must know, durable before the command is awaited; undone when it is gone. */
@@ -34,7 +34,7 @@ export const commandRunner = (parts: CommandParts) => async (request: CommandReq
   if (program === null)
     throw new Refusal('not_found', { message: `There is no program "${name.slice(0, 200)}" on this machine.` });
   const marker = parts.marker();
-  const held = await hold(parts.holding, {
+  const held = await hold(parts.holding(), {
     argv: [program, ...args],
     cwd: request.cwd,
     env: { ...request.env, [markerName]: marker },

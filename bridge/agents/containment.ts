@@ -56,6 +56,12 @@ export const bestEffort = (nodePath: string, why: string): Holding => ({
   wrap: (argv) => [nodePath, fileURLToPath(new URL('supervisor.ts', import.meta.url)), ...argv],
 });
 
+/** Chosen when first asked for, and then the same: finding out runs a program, which no start of the bridge waits for. */
+export const holdingWhenAsked = (...given: Parameters<typeof chooseHolding>): (() => Holding) => {
+  let chosen: Holding | null = null;
+  return () => (chosen ??= chooseHolding(...given));
+};
+
 /**
  * Runs bubblewrap once to see. `hidden` are absolute directories that exist and belong to the bridge; `bubblewrap` is
  * its absolute path or null.

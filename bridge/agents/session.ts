@@ -6,7 +6,7 @@
 import type { AgentOption, Enforcement, ModeInfo } from '#protocol/events.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
-import type { CatalogueEntry } from './catalogue.ts';
+import { unaskedWhy, type CatalogueEntry } from './catalogue.ts';
 import { RequestError, type Connection } from './connection.ts';
 import type { AgentItem } from './contract.ts';
 import { insideRepository } from './find.ts';
@@ -210,10 +210,6 @@ export class Session {
     return this.#connection.request(method, { sessionId: this.id, ...params }, { timeoutMs: limits.sessionNewMs });
   }
 }
-
-/** For the chip, and for the list of agents, which knows no folder yet. */
-export const unaskedWhy = (title: string): string =>
-  `${title} writes files inside a git repository without asking, in any mode; it asks before commands and other writes.`;
 
 /** A switch is "off" as a choice and "false" as a boolean. */
 const sameValue = (a: string, b: string): boolean => {

@@ -11,7 +11,7 @@ import { uuidv7 } from '#protocol/ids.ts';
 import { limits } from '#protocol/limits.ts';
 import { createAgents } from '../agents/agents.ts';
 import { commandRunner } from '../agents/command.ts';
-import { chooseHolding } from '../agents/containment.ts';
+import { holdingWhenAsked } from '../agents/containment.ts';
 import { onPath } from '../agents/find.ts';
 import { describe } from '../approvals/describe.ts';
 import { createDesk } from '../approvals/desk.ts';
@@ -76,7 +76,7 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     now,
     monotonic: () => performance.now(),
   });
-  const holding = chooseHolding(onPath('bwrap', process.env['PATH'] ?? ''), hidden, process.execPath);
+  const holding = holdingWhenAsked(onPath('bwrap', process.env['PATH'] ?? ''), hidden, process.execPath);
   const agents = createAgents({
     store: {
       rows: () => ledger.read.agents(),
@@ -183,8 +183,8 @@ export const compose = async (options: { directories: Directories; purpose: Purp
             stateDirectory: directories.state,
             node: process.versions.node,
             sqlite: process.versions['sqlite'] ?? '',
-            containment: holding.kind,
-            containmentWhy: holding.why,
+            containment: holding().kind,
+            containmentWhy: holding().why,
             publicKeyPem: seal.publicKeyPem,
             keyId: seal.keyId,
             readOnly: ledger.readOnly,

@@ -3,7 +3,7 @@
  * memory, so that a file altered later is never sent. A request path is only a key. Called by `gate.ts`.
  */
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { wire } from '#protocol/frames.ts';
 import { count, explain, list, sha256, text, z } from '#protocol/schema.ts';
@@ -49,11 +49,16 @@ export class AssetsUnusable extends Error {
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
-const readVerified = async (
-  directory: string,
-  path: string,
-  entry: { sha256: string; bytes: number },
-): Promise<Buffer> => {
+/** Synchronous: nothing else runs before the bridge listens, and hundreds of small reads in turn would take far longer. */
+const readWhole = (path: string, otherwise: string): Buffer => {
+  try {
+    return readFileSync(path);
+  } catch (cause) {
+    throw new AssetsUnusable(otherwise, cause);
+  }
+};
+
+const readVerified = (directory: string, path: string, entry: { sha256: string; bytes: number }): Buffer => {
   // The table's own grammar admits no empty, `.` or `..` component that leads elsewhere.
   if (
     path
@@ -62,9 +67,7 @@ const readVerified = async (
       .some((part) => part === '' || part === '.' || part === '..')
   )
     throw new AssetsUnusable(`${path} is not a name`);
-  const bytes = await readFile(join(directory, path)).catch((cause: unknown) => {
-    throw new AssetsUnusable(`${path} is missing`, cause);
-  });
+  const bytes = readWhole(join(directory, path), `${path} is missing`);
   if (bytes.length !== entry.bytes || digest(bytes) !== entry.sha256) throw new AssetsUnusable(`${path} was altered`);
   return bytes;
 };
@@ -90,9 +93,7 @@ const serve = (asset: Asset, accept: { br: boolean; tag: string | undefined }): 
 
 /** Reads and verifies `<directory>/assets.json` and all it names. @throws AssetsUnusable */
 export const loadAssets = async (directory: string): Promise<Assets> => {
-  const source = await readFile(join(directory, 'assets.json'), 'utf8').catch((cause: unknown) => {
-    throw new AssetsUnusable('it has not been built', cause);
-  });
+  const source = readWhole(join(directory, 'assets.json'), 'it has not been built').toString('utf8');
   let json: unknown;
   try {
     json = JSON.parse(source);
@@ -105,8 +106,8 @@ export const loadAssets = async (directory: string): Promise<Assets> => {
 
   const assets = new Map<string, Asset>();
   for (const [path, entry] of Object.entries(parsed.data.files)) {
-    const body = await readVerified(directory, path, entry);
-    const br = entry.br === undefined ? null : await readVerified(directory, `${path}.br`, entry.br);
+    const body = readVerified(directory, path, entry);
+    const br = entry.br === undefined ? null : readVerified(directory, `${path}.br`, entry.br);
     const tag = `"${entry.sha256.slice(0, 32)}"`;
     const headers = {
       'Content-Type': entry.type,

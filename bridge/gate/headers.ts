@@ -3,7 +3,9 @@
  * anywhere in this room, and none may be added. Called by `listen.ts` and `gate.ts`.
  */
 import { createHash } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
+
+// Not imported, for the reason given in listen.ts.
+const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 export type Headers = Readonly<Record<string, string>>;
 
