@@ -6,12 +6,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stateDirectories } from '../../bridge/ledger/paths.ts';
 import type { Plan, Report } from './attacker.ts';
 import { isAlive, main } from './process.ts';
-import { Stage, withoutBubblewrap, type Asked, type Talk } from './stage.ts';
+import { Stage, type Asked, type Talk } from './stage.ts';
 
 const program = fileURLToPath(new URL('attacker.ts', import.meta.url));
 const ways = [
   ['held by bubblewrap', 'bubblewrap', () => new Stage()],
-  ['best effort', 'best_effort', () => new Stage(withoutBubblewrap())],
+  ['best effort', 'best_effort', () => new Stage({}, 'best_effort')],
 ] as const;
 
 describe.each(ways)('an agent that turns on the bridge (T25, L-34), %s', (_name, containment, make) => {

@@ -1,6 +1,5 @@
 /** Conversations with a scripted agent through a real bridge, over its private socket: what is said, asked and stored. */
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, existsSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, lstatSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '#protocol/client.ts';
@@ -59,18 +58,20 @@ export const until = async (what: string, holds: () => boolean | Promise<boolean
 
 export type Asked = EventOf<'approval.requested'>;
 
-/** An environment for a bridge that finds every program but bubblewrap. */
-export const withoutBubblewrap = (): Record<string, string> => {
-  const bin = mkdtempSync(join(tmpdir(), 'countersign-bin-'));
-  process.once('exit', () => rmSync(bin, { recursive: true, force: true }));
+export type Holding = 'bubblewrap' | 'best_effort';
+
+/** A PATH on which every program is found but bubblewrap: links in a directory made for it. */
+const pathWithoutBubblewrap = (bin: string): string => {
+  mkdirSync(bin);
   for (const directory of (process.env['PATH'] ?? '').split(delimiter).filter((each) => existsSync(each))) {
     for (const name of readdirSync(directory)) {
       const link = join(bin, name);
-      if (name !== 'bwrap' && lstatSync(link, { throwIfNoEntry: false }) === undefined)
+      if (name !== 'bwrap' && lstatSync(link, { throwIfNoEntry: false }) === undefined) {
         symlinkSync(join(directory, name), link);
+      }
     }
   }
-  return { PATH: bin };
+  return bin;
 };
 
 /** A conversation as one client sees it. */
@@ -201,10 +202,11 @@ export class Stage {
   #workspaceId = '';
   #made: string[] = [];
 
-  constructor(env: Record<string, string> = {}) {
+  constructor(env: Record<string, string> = {}, holding: Holding = 'bubblewrap') {
     this.workspace = join(this.#state.path, 'workspace');
     mkdirSync(this.workspace);
-    this.bridge = new Bridge(join(this.#state.path, 'state'), ['--workspace', this.workspace], env);
+    const path = holding === 'bubblewrap' ? {} : { PATH: pathWithoutBubblewrap(join(this.#state.path, 'bin')) };
+    this.bridge = new Bridge(join(this.#state.path, 'state'), ['--workspace', this.workspace], { ...env, ...path });
   }
 
   get directory(): string {

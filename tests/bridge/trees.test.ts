@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isAlive, withArgument } from './process.ts';
-import { Stage, Talk, until, withoutBubblewrap } from './stage.ts';
+import { Stage, Talk, until } from './stage.ts';
 
 const gone = (token: string): Promise<void> => until(`${token} to be gone`, () => withArgument(token).length === 0);
 
 const ways = [
   ['held by bubblewrap', 'bubblewrap', () => new Stage()],
-  ['best effort', 'best_effort', () => new Stage(withoutBubblewrap())],
+  ['best effort', 'best_effort', () => new Stage({}, 'best_effort')],
 ] as const;
 
 describe.each(ways)('a grandchild that ignores TERM (case 74), %s', (_name, containment, make) => {
