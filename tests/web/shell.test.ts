@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findIn, snippetOf, wordsOf } from '../../web/cache/find.ts';
 import { tokenIn } from '../../web/link/launch.ts';
+import { inPages } from '../../web/state/list.svelte.ts';
 import { readDraft, writeDraft } from '../../web/state/drafts.ts';
 import { snippetParts } from '../../web/state/snippet.ts';
 import { keysOf, needsNoField, shortcutFor, shortcutIds, showKeys, standardKeys } from '../../web/state/shortcuts.ts';
 import { statementOf } from '../../web/state/envelope.ts';
 import { browserName, dayGroup, elidePath, visible } from '../../web/text/format.ts';
+import { fileLink } from '../../web/view/conversation/format.ts';
 import { addToDraft, quoteLines } from '../../web/view/files/mention.ts';
 
 class MemoryStorage implements Storage {
@@ -154,5 +156,41 @@ describe('adding to the message (F-07)', () => {
     const conversation = { draft: 'see' } as Parameters<typeof addToDraft>[0];
     addToDraft(conversation, '@src/a.ts');
     expect(conversation.draft).toBe('see @src/a.ts ');
+  });
+});
+
+describe('lists in pages', () => {
+  const ask = (all: readonly number[], size: number) => (last: number | undefined) => {
+    const from = last === undefined ? 0 : all.indexOf(last) + 1;
+    const items = all.slice(from, from + size);
+    return Promise.resolve({ ok: true as const, value: { items, more: from + size < all.length } });
+  };
+  it('asks on from the last row, and says whether older ones are left', async () => {
+    expect(await inPages(1, ask([9, 8, 7, 6, 5], 2))).toEqual({ ok: true, value: { items: [9, 8], more: true } });
+    expect(await inPages(2, ask([9, 8, 7, 6, 5], 2))).toEqual({ ok: true, value: { items: [9, 8, 7, 6], more: true } });
+    expect(await inPages(7, ask([9, 8, 7, 6, 5], 2))).toEqual({
+      ok: true,
+      value: { items: [9, 8, 7, 6, 5], more: false },
+    });
+  });
+  it('ends at a page without rows, whatever it promises', async () => {
+    const none = () => Promise.resolve({ ok: true as const, value: { items: [], more: true } });
+    expect(await inPages(3, none)).toEqual({ ok: true, value: { items: [], more: false } });
+  });
+  it('is as a whole what its failing page says', async () => {
+    const failure = { code: 'offline' as const, message: 'off' };
+    const second = (last: number | undefined) =>
+      Promise.resolve(last === undefined ? { ok: true as const, value: { items: [1], more: true } } : { ok: false as const, failure });
+    expect(await inPages(2, second)).toEqual({ ok: false, failure });
+  });
+});
+
+describe('links to files (U-12)', () => {
+  it('open what lies in the workspace, by its path from there', () => {
+    expect(fileLink('c1', '/w', '/w/src/a b.ts', 7)).toBe('/c/c1?file=src%2Fa+b.ts&line=7');
+    expect(fileLink('c1', '/w', 'src/x&y=1.ts')).toBe('/c/c1?file=src%2Fx%26y%3D1.ts');
+  });
+  it('are not made for what lies elsewhere', () => {
+    for (const path of ['/etc/passwd', '/workspace2/a', '../a', 'a/../../b', '']) expect(fileLink('c1', '/w', path)).toBeNull();
   });
 });

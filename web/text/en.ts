@@ -51,6 +51,7 @@ export const text = {
       signed_out: 'This browser is signed out. Run “bridge open” in a terminal to get a new link.',
       incompatible: 'The app and the bridge are of different versions. Reload to update the app.',
     },
+    needsSignIn: 'Shown when this browser is signed in again.',
     blocked: {
       connecting: 'Connecting to the bridge…',
       loading: 'Loading…',
