@@ -196,6 +196,8 @@ export const limits = {
   sessionNewMs: 60 * second,
   /** Time for an agent to say how the cancelled turn ended. */
   cancelMs: 5 * second,
+  /** After a loaded session's answer: silence that means its replay is over. Gemini's whole replay takes some ms. */
+  replayQuietMs: 400,
   /** Between TERM and KILL: time to write a session file. */
   terminateMs: 2 * second,
   /** A turn that says nothing for this long shows so; nothing is killed for it. */

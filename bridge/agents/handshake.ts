@@ -136,6 +136,8 @@ export interface OpenRequest {
   readonly hasEnv: (name: string) => boolean;
   /** While true, replayed messages are not news. */
   readonly replaying: (on: boolean) => void;
+  /** Resolves when nothing replayed has come for a while: Gemini answers first and replays afterwards. */
+  readonly replayed: () => Promise<void>;
   readonly progress: AgentHost['progress'];
 }
 
@@ -192,6 +194,7 @@ const takeUp = async (
     const answer = await signedIn(request, () =>
       connection.request(`session/${how}`, params, { timeoutMs: limits.sessionNewMs, what: 'the former session' }),
     );
+    if (how === 'load') await request.replayed();
     return { sessionId, how, contextLost: null, declared: declared(answer) };
   } catch (error) {
     if (!(error instanceof RequestError) || isAuthRequired(error)) throw error;

@@ -74,6 +74,7 @@ class Running {
   /** What the agent said about its mode and options before its session was open (G-03). */
   #early: { modeId: string | null; options: Session['options'] | null } = { modeId: null, options: null };
   #replaying = false;
+  #replayedAt = 0;
   #stopping = false;
   #exit: Exit | null = null;
   #broken: string | null = null;
@@ -123,6 +124,7 @@ class Running {
       replaying: (on) => {
         this.#replaying = on;
       },
+      replayed: () => this.#replayed(),
       progress: (state, detail) => host.progress(state, detail),
     });
     const session = new Session(this.#connection, entry, opened, this.#early, cwd);
@@ -131,6 +133,17 @@ class Running {
     const hashes = await this.#request.hashes;
     this.#ready = true;
     return this.#facade(session, capabilities, opened, hashes);
+  }
+
+  async #replayed(): Promise<void> {
+    const deadline = performance.now() + limits.sessionNewMs;
+    this.#replayedAt = performance.now();
+    for (
+      let now = this.#replayedAt;
+      now < deadline && now - this.#replayedAt < limits.replayQuietMs;
+      now = performance.now()
+    )
+      await new Promise((resolve) => setTimeout(resolve, limits.replayQuietMs / 4));
   }
 
   /** Why a start did not come to its end: the process's own end explains more than the broken connection. */
@@ -291,7 +304,10 @@ class Running {
     if (this.#session !== null && parsed.data.sessionId !== this.#session.id) return;
     const items = this.#translation.update(parsed.data.update, (...path) => received.textAt(['update', ...path]));
     for (const item of items) {
-      if (this.#replaying && !newsWhileReplaying.includes(item.type)) continue;
+      if (this.#replaying && !newsWhileReplaying.includes(item.type)) {
+        this.#replayedAt = performance.now();
+        continue;
+      }
       this.#item(item);
       this.#note(item);
     }

@@ -125,10 +125,10 @@ describe('sessions (G-30)', () => {
     expect(again.ready).toMatchObject({ how: 'resume', contextLost: null });
   });
 
-  it('loads with its replay left out where resume is not offered', async () => {
+  it.each(['replay', 'replay_late'])('loads with its %s left out where resume is not offered', async (takeUp) => {
     const host = new Recorder();
     on = await stage();
-    const agentId = await on.scripted({ takeUp: 'replay', capabilities: { loadSession: true } });
+    const agentId = await on.scripted({ takeUp, capabilities: { loadSession: true } });
     const agent = await on.start(agentId, host, { sessionId: 'former' });
     expect(agent.ready).toMatchObject({ how: 'load', sessionId: 'former' });
     expect(host.items).toEqual([]);

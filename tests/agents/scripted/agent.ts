@@ -15,7 +15,8 @@
  *   authMethods: [...]
  *   modes: {currentModeId, availableModes}, configOptions: [...], models: {...}   of session/new, load and resume
  *   modeSticks: false                 accepts session/set_mode and then says that it is in another mode
- *   takeUp: 'not_found' | 'replay'    what load and resume do; default: they succeed. `replay` sends history on load
+ *   takeUp: 'not_found' | 'replay'    what load and resume do; default: they succeed. `replay` sends history on load,
+ *                                     `replay_late` after the answer
  *   ignoreTerm: true                  ignores SIGTERM and the end of stdin
  *
  * PROMPT: directives are done in order; text without any is answered `You said: …`.
@@ -65,7 +66,7 @@ interface Script {
   configOptions?: Json[];
   models?: Json;
   modeSticks?: boolean;
-  takeUp?: 'not_found' | 'replay';
+  takeUp?: 'not_found' | 'replay' | 'replay_late';
   ignoreTerm?: boolean;
 }
 interface Turn {
@@ -377,7 +378,7 @@ const sessionState = (): Json => ({
 
 const takeUp = async (method: string, sessionId: string): Promise<Json> => {
   if (script.takeUp === 'not_found') throw new AnsweredError(-32002, 'session not found');
-  if (script.takeUp === 'replay' && method === 'session/load') {
+  const replay = async (): Promise<void> => {
     await update(sessionId, { sessionUpdate: 'user_message_chunk', content: { type: 'text', text: 'what was asked' } });
     await update(sessionId, { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'what was said' } });
     await update(sessionId, {
@@ -386,7 +387,9 @@ const takeUp = async (method: string, sessionId: string): Promise<Json> => {
       title: 'What was done',
       status: 'completed',
     });
-  }
+  };
+  if (script.takeUp === 'replay' && method === 'session/load') await replay();
+  if (script.takeUp === 'replay_late') void sleep(50).then(replay);
   return sessionState();
 };
 
