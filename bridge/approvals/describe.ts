@@ -285,6 +285,9 @@ const kindWords: Partial<Record<ToolKind, string>> = {
   switch_mode: 'Change how the agent works',
 };
 
+/** These say nothing without what they are done to. */
+const unnamed: ReadonlySet<ToolKind> = new Set(['read', 'edit', 'delete', 'move']);
+
 const headlineOf = (
   call: ToolCallState,
   command: Command | null,
@@ -297,6 +300,7 @@ const headlineOf = (
   const [first] = diffs.length > 0 ? diffs.map((diff) => diff.path) : paths;
   const others = new Set(diffs.length > 0 ? diffs.map((diff) => diff.path) : paths).size - 1;
   const verb = diffs.length > 0 ? (diffs[0]?.oldText === null ? 'Create' : 'Change') : kindWords[call.kind ?? 'other'];
+  if (first === undefined && unnamed.has(call.kind ?? 'other')) return `${verb} something that is not named`;
   if (verb === undefined)
     return first === undefined ? 'Use a tool of the agent' : `Use a tool of the agent on ${named(first, about)}`;
   return `${verb}${first === undefined ? '' : ` ${named(first, about)}`}${others > 0 ? ` and ${String(others)} more` : ''}`;
@@ -386,7 +390,15 @@ export const describePermission = (
       },
       about,
     ),
-    words: { ...(call.title === undefined ? {} : { title: cut(call.title, 2000) }) },
+    words: wordsOf(call),
+  };
+};
+
+const wordsOf = ({ title, content }: ToolCallState): Described['words'] => {
+  const said = (content ?? []).flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
+  return {
+    ...(title === undefined ? {} : { title: cut(title, 2000) }),
+    ...(said.length === 0 ? {} : { description: cut(said.join('\n').toWellFormed(), 16_000) }),
   };
 };
 

@@ -123,6 +123,14 @@ describe('a permission for an agent’s own tool', () => {
     expect(describePermission(given, about, true, { text: 'pwd', whole: true }).facts.commandText).toBe('ls');
   });
 
+  it('passes the agent’s words on, apart from the digest, and names no file that is not given', () => {
+    const content = [{ type: 'text' as const, text: 'Writing /w/a.txt' }];
+    const described = describePermission(call({ kind: 'edit', title: 'Write', content }), about);
+    expect(described.words).toEqual({ title: 'Write', description: 'Writing /w/a.txt' });
+    expect(described.facts).toMatchObject({ headline: 'Change something that is not named', uninspectable: true });
+    expect(canonical([described.effects, described.detail])).not.toContain('Writing');
+  });
+
   it('that was never announced says so (R-03)', () => {
     expect(codes(describePermission(call({ rawInput: '{"a":1}' }), about, false))).toEqual(['unannounced']);
   });
