@@ -126,6 +126,15 @@ export const send = async (page: Page, text: string): Promise<void> => {
   await expect(composer(page)).toHaveValue('');
 };
 
+/** On a small window the end of a card has to be scrolled into view before it can be allowed. */
+export const readToTheEnd = async (page: Page): Promise<void> => {
+  for (let turns = 0; turns < 10 && (await waiting(page).getByText('Read to the end first').isVisible()); turns += 1) {
+    await log(page).hover();
+    await page.mouse.wheel(0, 120);
+    await page.waitForTimeout(100);
+  }
+};
+
 /**
  * Allows the card that waits, as a person with a mouse does, and answers the digest that stood on it. A card that moved
  * under the pointer rightly ignores the press (R-13), so a person presses once more.
@@ -137,7 +146,8 @@ export const allow = async (page: Page): Promise<string> => {
   const same = page.locator(`article.card[data-digest="${digest}"]`);
   const button = same.getByRole('button', { name: 'Allow', exact: true });
   await expect(async () => {
-    if ((await same.getAttribute('data-state')) === 'pending') await button.click({ timeout: 5000 });
+    await readToTheEnd(page);
+    if ((await same.getAttribute('data-state')) === 'pending') await button.click({ timeout: 2000 });
     await expect(same).toHaveAttribute('data-state', 'allowed', { timeout: 2000 });
   }).toPass({ timeout: 20_000 });
   return digest;
