@@ -3,7 +3,7 @@ import { chmodSync, existsSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Client } from '#protocol/client.ts';
-import { Refusal } from '#protocol/errors.ts';
+import type { Refusal } from '#protocol/errors.ts';
 import { temporary } from './process.ts';
 import { agentProgram, Stage, Talk, type Asked } from './stage.ts';
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { isAlive, withArgument } from './process.ts';
-import { Stage, Talk, until } from './stage.ts';
+import type { Talk } from './stage.ts';
+import { Stage, until } from './stage.ts';
 
 const gone = (token: string): Promise<void> => until(`${token} to be gone`, () => withArgument(token).length === 0);
 
