@@ -2,7 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { AnyEvent } from '#protocol/events.ts';
 import { Blocks } from '../../web/state/blocks.ts';
 
-const event = (seq: number, type = 'notice', data: Record<string, unknown> = { level: 'info', code: 'x', sentence: `n${seq}` }): AnyEvent => ({
+const event = (
+  seq: number,
+  type = 'notice',
+  data: Record<string, unknown> = { level: 'info', code: 'x', sentence: `n${seq}` },
+): AnyEvent => ({
   id: `00000000-0000-7000-8000-${String(seq).padStart(12, '0')}`,
   conversationId: 'c',
   seq,
@@ -11,7 +15,8 @@ const event = (seq: number, type = 'notice', data: Record<string, unknown> = { l
   data,
 });
 const turn = (seq: number): AnyEvent => event(seq, 'turn.started', { messageId: `m${seq}`, by: 'operator' });
-const range = (first: number, last: number): AnyEvent[] => Array.from({ length: last - first + 1 }, (_, i) => event(first + i));
+const range = (first: number, last: number): AnyEvent[] =>
+  Array.from({ length: last - first + 1 }, (_, i) => event(first + i));
 
 describe('the loaded part of a transcript', () => {
   it('shows each block of the outline, loaded or not', () => {

@@ -4,12 +4,30 @@ import { limits } from '../../protocol/limits.ts';
 import type { ApprovalOption } from '../../protocol/events.ts';
 import type { BlockView, Entry } from '../../protocol/view.ts';
 import { answersOf, isOwnPress, whyInert, type AllowFacts } from '../../web/view/conversation/allow.ts';
-import { byteLength, isInputMethod, mentionOf, mentions, promptParts, sends, tokenAt, type Key } from '../../web/view/conversation/compose.ts';
+import {
+  byteLength,
+  isInputMethod,
+  mentionOf,
+  mentions,
+  promptParts,
+  sends,
+  tokenAt,
+  type Key,
+} from '../../web/view/conversation/compose.ts';
 import { changedAbove } from '../../web/view/conversation/follow.svelte.ts';
 import { countdown, headAndTail, within } from '../../web/view/conversation/format.ts';
 import { rowOfSeq, transcriptRows, type Row } from '../../web/view/conversation/rows.ts';
 
-const ready: AllowFacts = { nowMs: 10_000, movedMs: 0, read: true, whole: true, sizeAcknowledged: false, blind: false, blindAcknowledged: false, offered: true };
+const ready: AllowFacts = {
+  nowMs: 10_000,
+  movedMs: 0,
+  read: true,
+  whole: true,
+  sizeAcknowledged: false,
+  blind: false,
+  blindAcknowledged: false,
+  offered: true,
+};
 
 describe('when Allow can be pressed (R-13, T37, T38)', () => {
   it('is open when all is seen, still and offered', () => expect(whyInert(ready)).toBeNull());
@@ -22,7 +40,8 @@ describe('when Allow can be pressed (R-13, T37, T38)', () => {
     ['the agent offers no way to allow', { offered: false }, 'noOption'],
   ] as const)('is shut while %s', (_, change, why) => expect(whyInert({ ...ready, ...change })).toBe(why));
 
-  it('opens exactly after the pause', () => expect(whyInert({ ...ready, movedMs: 10_000 - limits.cardInertMs })).toBeNull());
+  it('opens exactly after the pause', () =>
+    expect(whyInert({ ...ready, movedMs: 10_000 - limits.cardInertMs })).toBeNull());
 
   it('takes an acknowledged size in place of reading to the end, but not in place of knowing the effect', () => {
     expect(whyInert({ ...ready, whole: false, read: false, sizeAcknowledged: true })).toBeNull();
@@ -38,10 +57,20 @@ describe('when Allow can be pressed (R-13, T37, T38)', () => {
 });
 
 describe('answers of a card (R-03, U-05)', () => {
-  const option = (id: string, kind: string, meaning: ApprovalOption['meaning']): ApprovalOption => ({ id, name: id, kind, meaning });
+  const option = (id: string, kind: string, meaning: ApprovalOption['meaning']): ApprovalOption => ({
+    id,
+    name: id,
+    kind,
+    meaning,
+  });
 
   it('prefers the answers for once, keeps the rest in order under More', () => {
-    const options = [option('never', 'reject_always', 'deny'), option('yes', 'allow_once', 'allow'), option('odd', 'allow_session', 'other'), option('no', 'reject_once', 'deny')];
+    const options = [
+      option('never', 'reject_always', 'deny'),
+      option('yes', 'allow_once', 'allow'),
+      option('odd', 'allow_session', 'other'),
+      option('no', 'reject_once', 'deny'),
+    ];
     const answers = answersOf(options);
     expect([answers.allow?.id, answers.deny?.id]).toEqual(['yes', 'no']);
     expect(answers.others.map((one) => one.id)).toEqual(['never', 'odd']);
@@ -53,7 +82,16 @@ describe('answers of a card (R-03, U-05)', () => {
 });
 
 describe('keys of the composer (U-04, case 42)', () => {
-  const key = (change: Partial<Key>): Key => ({ key: 'Enter', keyCode: 13, isComposing: false, shiftKey: false, ctrlKey: false, metaKey: false, altKey: false, ...change });
+  const key = (change: Partial<Key>): Key => ({
+    key: 'Enter',
+    keyCode: 13,
+    isComposing: false,
+    shiftKey: false,
+    ctrlKey: false,
+    metaKey: false,
+    altKey: false,
+    ...change,
+  });
 
   it('sends with Enter, and breaks the line with Shift', () => {
     expect(sends(key({}), false)).toBe(true);
@@ -82,17 +120,32 @@ describe('mentions and parts of a prompt (U-04)', () => {
     expect(tokenAt('/re', 3)).toEqual({ kind: 'command', query: 're', from: 0, to: 3 });
     expect(tokenAt('see @src/da', 11)).toEqual({ kind: 'file', query: 'src/da', from: 4, to: 11 });
     expect(tokenAt('@', 1)).toEqual({ kind: 'file', query: '', from: 0, to: 1 });
-    for (const [text, caret] of [['a /re', 5], ['me@x.test', 9], ['@done then', 10], ['/usr/bin', 8], ['plain', 5]] as const) expect(tokenAt(text, caret)).toBeNull();
+    for (const [text, caret] of [
+      ['a /re', 5],
+      ['me@x.test', 9],
+      ['@done then', 10],
+      ['/usr/bin', 8],
+      ['plain', 5],
+    ] as const)
+      expect(tokenAt(text, caret)).toBeNull();
   });
 
   it('finds mentioned paths once each, without the punctuation around them', () => {
-    expect(mentions('look at @src/date.ts, (@a.md) and @"my notes.txt"; again @src/date.ts. me@x.test')).toEqual(['src/date.ts', 'a.md', 'my notes.txt']);
+    expect(mentions('look at @src/date.ts, (@a.md) and @"my notes.txt"; again @src/date.ts. me@x.test')).toEqual([
+      'src/date.ts',
+      'a.md',
+      'my notes.txt',
+    ]);
     expect(mentions(mentionOf('my notes.txt'))).toEqual(['my notes.txt']);
   });
 
   it('sends text, attachments and files, in bounds, and no empty text', () => {
     const blob = { sha256: 'a'.repeat(64), bytes: 1, mime: 'text/plain' };
-    expect(promptParts('hi', [blob], ['a.ts'])).toEqual([{ type: 'text', text: 'hi' }, { type: 'blob', blob }, { type: 'file', path: 'a.ts' }]);
+    expect(promptParts('hi', [blob], ['a.ts'])).toEqual([
+      { type: 'text', text: 'hi' },
+      { type: 'blob', blob },
+      { type: 'file', path: 'a.ts' },
+    ]);
     expect(promptParts('  ', [blob], [])).toEqual([{ type: 'blob', blob }]);
     expect(promptParts('x', Array(limits.promptBlobs + 5).fill(blob), [])).toHaveLength(limits.promptBlobs + 1);
   });
@@ -101,23 +154,94 @@ describe('mentions and parts of a prompt (U-04)', () => {
 });
 
 describe('rows of a transcript (U-03)', () => {
-  const message = (seq: number): Entry => ({ kind: 'message', key: `m${seq}`, seq, at: seq, role: 'agent', messageId: `m${seq}`, text: 'x', attachments: [], interrupted: false, streaming: false });
-  const tool = (seq: number): Entry => ({ kind: 'tool', key: `t${seq}`, seq, at: seq, toolCallId: `t${seq}`, title: 't', toolKind: 'read', status: 'completed', locations: [], content: [], approvalIds: [] });
-  const view = (firstSeq: number, entries: readonly Entry[], change: Partial<BlockView> = {}): BlockView => ({ firstSeq, lastSeq: firstSeq + 9, complete: true, turnId: 't', startedAt: 0, ended: null, usage: null, receipts: [], entries, ...change });
+  const message = (seq: number): Entry => ({
+    kind: 'message',
+    key: `m${seq}`,
+    seq,
+    at: seq,
+    role: 'agent',
+    messageId: `m${seq}`,
+    text: 'x',
+    attachments: [],
+    interrupted: false,
+    streaming: false,
+  });
+  const tool = (seq: number): Entry => ({
+    kind: 'tool',
+    key: `t${seq}`,
+    seq,
+    at: seq,
+    toolCallId: `t${seq}`,
+    title: 't',
+    toolKind: 'read',
+    status: 'completed',
+    locations: [],
+    content: [],
+    approvalIds: [],
+  });
+  const view = (firstSeq: number, entries: readonly Entry[], change: Partial<BlockView> = {}): BlockView => ({
+    firstSeq,
+    lastSeq: firstSeq + 9,
+    complete: true,
+    turnId: 't',
+    startedAt: 0,
+    ended: null,
+    usage: null,
+    receipts: [],
+    entries,
+    ...change,
+  });
   const rowsOf = (...views: (BlockView | number)[]): readonly Row[] =>
-    transcriptRows({ live: null, sending: [], progress: false, blocks: views.map((one) => (typeof one === 'number' ? { firstSeq: one, endSeq: one + 10, view: null } : { firstSeq: one.firstSeq, endSeq: one.lastSeq + 1, view: one })) });
+    transcriptRows({
+      live: null,
+      sending: [],
+      progress: false,
+      blocks: views.map((one) =>
+        typeof one === 'number'
+          ? { firstSeq: one, endSeq: one + 10, view: null }
+          : { firstSeq: one.firstSeq, endSeq: one.lastSeq + 1, view: one },
+      ),
+    });
 
   it('puts neighbouring tool calls into one row', () => {
-    expect(rowsOf(view(1, [message(1), tool(2), tool(3), message(4), tool(5)])).map((row) => row.kind)).toEqual(['entry', 'tools', 'entry', 'tools']);
+    expect(rowsOf(view(1, [message(1), tool(2), tool(3), message(4), tool(5)])).map((row) => row.kind)).toEqual([
+      'entry',
+      'tools',
+      'entry',
+      'tools',
+    ]);
   });
 
   it('puts a card under the call it is about, by id or by the name the bridge gave both', () => {
     const card = (seq: number, headline: string): Entry => {
       const facts = { headline, paths: [], diffs: [], risks: [], uninspectable: false, payloadBytes: 0 };
-      const request = { approvalId: `a${seq}`, kind: 'command' as const, digest: 'd', actionBytes: 0, facts, words: {}, options: [], rule: null, enforcement: 'mediated' as const, containment: 'bubblewrap' as const, expiresAt: 0 };
-      return { kind: 'approval', key: `a${seq}`, seq, at: seq, approvalId: `a${seq}`, request, status: { state: 'pending' }, outcome: null, receipts: [] };
+      const request = {
+        approvalId: `a${seq}`,
+        kind: 'command' as const,
+        digest: 'd',
+        actionBytes: 0,
+        facts,
+        words: {},
+        options: [],
+        rule: null,
+        enforcement: 'mediated' as const,
+        containment: 'bubblewrap' as const,
+        expiresAt: 0,
+      };
+      return {
+        kind: 'approval',
+        key: `a${seq}`,
+        seq,
+        at: seq,
+        approvalId: `a${seq}`,
+        request,
+        status: { state: 'pending' },
+        outcome: null,
+        receipts: [],
+      };
     };
-    const under = (...entries: Entry[]) => rowsOf(view(1, entries)).flatMap((row) => (row.kind === 'entry' ? [row.under] : []));
+    const under = (...entries: Entry[]) =>
+      rowsOf(view(1, entries)).flatMap((row) => (row.kind === 'entry' ? [row.under] : []));
     expect(under({ ...tool(1), approvalIds: ['a2'] } as Entry, card(2, 'Run x'))).toEqual([true]);
     expect(under({ ...tool(1), title: 'Run x' } as Entry, card(2, 'Run x'))).toEqual([true]);
     expect(under(tool(1), card(2, 'Run x'))).toEqual([false]);

@@ -33,7 +33,8 @@ describe('inert text (R-13, T37)', () => {
   });
 
   it('leaves words, emoji and other scripts alone', () => {
-    for (const text of ['src/date.ts', 'Grüße, Жук', '日本語.md', '🎉 done', 'naïve', 'हिन्दी', 'שלום']) expect(inert(text)).toBe(text);
+    for (const text of ['src/date.ts', 'Grüße, Жук', '日本語.md', '🎉 done', 'naïve', 'हिन्दी', 'שלום'])
+      expect(inert(text)).toBe(text);
   });
 
   it('keeps new lines and tabs where the place shows them', () => {

@@ -5,7 +5,8 @@ import { advance, type Parsed } from '../../web/markdown/stream.ts';
 import { inlineText, parse, type Block, type Inline } from '../../web/markdown/tree.ts';
 
 const allInlines = (blocks: readonly Block[]): Inline[] => {
-  const deep = (nodes: readonly Inline[]): Inline[] => nodes.flatMap((node) => [node, ...('children' in node ? deep(node.children) : [])]);
+  const deep = (nodes: readonly Inline[]): Inline[] =>
+    nodes.flatMap((node) => [node, ...('children' in node ? deep(node.children) : [])]);
   return blocks.flatMap((block): Inline[] => {
     if (block.kind === 'paragraph' || block.kind === 'heading') return deep(block.inlines);
     if (block.kind === 'list') return block.items.flatMap((item) => allInlines(item.blocks));
@@ -43,29 +44,57 @@ describe('Markdown tree (U-40)', () => {
 
   it('reads task lists, tight and with other marks inside', () => {
     const block = first('- [x] read **it**\n- [ ] fix\n- plain');
-    expect(block).toMatchObject({ kind: 'list', start: null, items: [{ done: true }, { done: false }, { done: null }] });
+    expect(block).toMatchObject({
+      kind: 'list',
+      start: null,
+      items: [{ done: true }, { done: false }, { done: null }],
+    });
     expect(inlineText(allInlines([block]).filter((node) => node.kind === 'text'))).toBe('read itfixplain');
   });
 
   it('reads tables with their alignment', () => {
-    expect(first('| a | b |\n| :-: | --: |\n| 1 | 2 |')).toMatchObject({ kind: 'table', align: ['center', 'end'], head: [[{ text: 'a' }], [{ text: 'b' }]], rows: [[[{ text: '1' }], [{ text: '2' }]]] });
+    expect(first('| a | b |\n| :-: | --: |\n| 1 | 2 |')).toMatchObject({
+      kind: 'table',
+      align: ['center', 'end'],
+      head: [[{ text: 'a' }], [{ text: 'b' }]],
+      rows: [[[{ text: '1' }], [{ text: '2' }]]],
+    });
   });
 
   it('draws an image as words and never as something to fetch (T32)', () => {
     expect(allInlines(parse('![pixel](https://evil.test/x.png?d=secret)'))).toEqual([
-      { kind: 'image', alt: 'pixel', href: 'https://evil.test/x.png?d=secret', host: 'evil.test', source: 'https://evil.test/x.png?d=secret' },
+      {
+        kind: 'image',
+        alt: 'pixel',
+        href: 'https://evil.test/x.png?d=secret',
+        host: 'evil.test',
+        source: 'https://evil.test/x.png?d=secret',
+      },
     ]);
-    expect(allInlines(parse('![p](data:image/png;base64,AAAA)'))[0]).toMatchObject({ kind: 'image', href: null, host: null });
+    expect(allInlines(parse('![p](data:image/png;base64,AAAA)'))[0]).toMatchObject({
+      kind: 'image',
+      href: null,
+      host: null,
+    });
   });
 
-  it.each(['javascript:alert(1)', 'JaVaScRiPt:alert(1)', '&#106;avascript:alert(1)', 'data:text/html,<script>1</script>', 'file:///etc/passwd', 'vscode://open', '//evil.test/x', '/local', 'https://example.com@evil.test/', 'ws://x.test', 'blob:https://x/1'])(
-    'does not follow %s (T31)',
-    (address) => {
-      for (const text of [`[a](<${address}>)`, `[a][r]\n\n[r]: <${address}>`, `<${address}>`]) {
-        for (const node of links(text)) expect(node).toMatchObject({ href: '', host: '' });
-      }
-    },
-  );
+  it.each([
+    'javascript:alert(1)',
+    'JaVaScRiPt:alert(1)',
+    '&#106;avascript:alert(1)',
+    'data:text/html,<script>1</script>',
+    'file:///etc/passwd',
+    'vscode://open',
+    '//evil.test/x',
+    '/local',
+    'https://example.com@evil.test/',
+    'ws://x.test',
+    'blob:https://x/1',
+  ])('does not follow %s (T31)', (address) => {
+    for (const text of [`[a](<${address}>)`, `[a][r]\n\n[r]: <${address}>`, `<${address}>`]) {
+      for (const node of links(text)) expect(node).toMatchObject({ href: '', host: '' });
+    }
+  });
 
   it('follows http, https and mailto with the host one would reach', () => {
     expect(links('[docs](https://example.com:8443/a?b) <me@x.test>')).toMatchObject([
@@ -84,7 +113,20 @@ describe('Markdown tree (U-40)', () => {
   });
 
   it('stays quick and whole on hostile text (U-41)', () => {
-    const hostile = ['> '.repeat(20_000) + 'x', '['.repeat(40_000), '*a_ '.repeat(20_000), '- '.repeat(10_000) + 'x', '`'.repeat(60_000), '![[]('.repeat(10_000), '<'.repeat(60_000), '\\'.repeat(60_000), '|a'.repeat(20_000), `${'1. '.repeat(5000)}x`, '&amp;'.repeat(12_000), '\0'.repeat(1000)];
+    const hostile = [
+      '> '.repeat(20_000) + 'x',
+      '['.repeat(40_000),
+      '*a_ '.repeat(20_000),
+      '- '.repeat(10_000) + 'x',
+      '`'.repeat(60_000),
+      '![[]('.repeat(10_000),
+      '<'.repeat(60_000),
+      '\\'.repeat(60_000),
+      '|a'.repeat(20_000),
+      `${'1. '.repeat(5000)}x`,
+      '&amp;'.repeat(12_000),
+      '\0'.repeat(1000),
+    ];
     for (const text of hostile) expect(parse(text).length).toBeGreaterThan(0);
   });
 
@@ -102,11 +144,57 @@ describe('Markdown tree (U-40)', () => {
 describe('Markdown that streams (U-41, case 38)', () => {
   const grow = (text: string, cuts: readonly number[]): Parsed => {
     let parsed: Parsed | null = null;
-    for (const cut of [...cuts.filter((at) => at < text.length).sort((a, b) => a - b), text.length]) parsed = advance(parsed, text.slice(0, cut));
+    for (const cut of [...cuts.filter((at) => at < text.length).sort((a, b) => a - b), text.length])
+      parsed = advance(parsed, text.slice(0, cut));
     return parsed ?? advance(null, text);
   };
   const piece = fc.constantFrom(
-    '# ', '## a', 'word ', '\n', '\n\n', '- ', '* ', '+ ', '1. ', '2', '2. ', '3) ', '> ', '```', '```js', '````', '~~~', '    ', '  ', ' ', '---', '===', '|a|b|', '|-|-|', '**b**', '_', '`c`', '[x](http://a.b)', '[r]', '[r]: http://c.d', '[ ] ', '[x] ', '\r\n', '\r', '\t', '<b>', '\\', 'https://e.f/g', '!', '1', '.', ')', '-', 'é', '👩‍💻', '\0',
+    '# ',
+    '## a',
+    'word ',
+    '\n',
+    '\n\n',
+    '- ',
+    '* ',
+    '+ ',
+    '1. ',
+    '2',
+    '2. ',
+    '3) ',
+    '> ',
+    '```',
+    '```js',
+    '````',
+    '~~~',
+    '    ',
+    '  ',
+    ' ',
+    '---',
+    '===',
+    '|a|b|',
+    '|-|-|',
+    '**b**',
+    '_',
+    '`c`',
+    '[x](http://a.b)',
+    '[r]',
+    '[r]: http://c.d',
+    '[ ] ',
+    '[x] ',
+    '\r\n',
+    '\r',
+    '\t',
+    '<b>',
+    '\\',
+    'https://e.f/g',
+    '!',
+    '1',
+    '.',
+    ')',
+    '-',
+    'é',
+    '👩‍💻',
+    '\0',
   );
 
   it('is the same as reading everything at once', () => {
@@ -120,7 +208,8 @@ describe('Markdown that streams (U-41, case 38)', () => {
   });
 
   it('is the same one character at a time, for text with inner fences', () => {
-    const text = 'Here:\n\n````markdown\n```js\na\n```\n\n1. x\n\n2. y\n````\n\n1. a\n\n2. b\n\n| a |\n|---|\n| 1 |\n\nend';
+    const text =
+      'Here:\n\n````markdown\n```js\na\n```\n\n1. x\n\n2. y\n````\n\n1. a\n\n2. b\n\n| a |\n|---|\n| 1 |\n\nend';
     let parsed: Parsed | null = null;
     for (let at = 1; at <= text.length; at += 1) {
       parsed = advance(parsed, text.slice(0, at));

@@ -113,7 +113,13 @@ describe('launch links (L-05)', () => {
     expect(tokenIn(token)).toBe(token);
   });
   it('refuses a link of another origin, and anything that is not one', () => {
-    for (const other of [`http://127.0.0.1:7434/#launch=${token}`, `http://localhost:7433/#launch=${token}`, `http://127.0.0.1:7433/#launch=${token}x`, 'hello', '']) {
+    for (const other of [
+      `http://127.0.0.1:7434/#launch=${token}`,
+      `http://localhost:7433/#launch=${token}`,
+      `http://127.0.0.1:7433/#launch=${token}x`,
+      'hello',
+      '',
+    ]) {
       expect(tokenIn(other)).toBeNull();
     }
   });
@@ -138,7 +144,11 @@ describe('words and paths for people', () => {
     expect(dayGroup(now - 6 * 86_400_000, now)).toBe('week');
   });
   it('names browsers', () => {
-    expect(browserName('Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36')).toBe('Chromium 156 · Linux');
+    expect(
+      browserName(
+        'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/156.0.0.0 Safari/537.36',
+      ),
+    ).toBe('Chromium 156 · Linux');
     expect(browserName('curl/8')).toBe('curl/8');
   });
   it('reads the statement out of an envelope and gives up on anything else', () => {
@@ -180,7 +190,9 @@ describe('lists in pages', () => {
   it('is as a whole what its failing page says', async () => {
     const failure = { code: 'offline' as const, message: 'off' };
     const second = (last: number | undefined) =>
-      Promise.resolve(last === undefined ? { ok: true as const, value: { items: [1], more: true } } : { ok: false as const, failure });
+      Promise.resolve(
+        last === undefined ? { ok: true as const, value: { items: [1], more: true } } : { ok: false as const, failure },
+      );
     expect(await inPages(2, second)).toEqual({ ok: false, failure });
   });
 });
@@ -191,6 +203,7 @@ describe('links to files (U-12)', () => {
     expect(fileLink('c1', '/w', 'src/x&y=1.ts')).toBe('/c/c1?file=src%2Fx%26y%3D1.ts');
   });
   it('are not made for what lies elsewhere', () => {
-    for (const path of ['/etc/passwd', '/workspace2/a', '../a', 'a/../../b', '']) expect(fileLink('c1', '/w', path)).toBeNull();
+    for (const path of ['/etc/passwd', '/workspace2/a', '../a', 'a/../../b', ''])
+      expect(fileLink('c1', '/w', path)).toBeNull();
   });
 });

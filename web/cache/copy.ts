@@ -43,11 +43,16 @@ export class OfflineCopy {
     this.name = copyName(bridgeId, lineage);
     this.#options = options;
     this.#database = openCopy(this.name);
-    void this.list().then((all) => all.filter((meta) => meta.doNotKeep).forEach((meta) => this.#skip.add(meta.conversationId)));
+    void this.list().then((all) =>
+      all.filter((meta) => meta.doNotKeep).forEach((meta) => this.#skip.add(meta.conversationId)),
+    );
   }
 
   /** Keeps what was just received; written with others in one transaction a moment later. */
-  put(conversationId: string, part: { events?: readonly AnyEvent[]; summary?: ConversationSummary; outline?: readonly number[] }): void {
+  put(
+    conversationId: string,
+    part: { events?: readonly AnyEvent[]; summary?: ConversationSummary; outline?: readonly number[] },
+  ): void {
     if (!this.keep || this.#skip.has(conversationId)) return;
     const pending = this.#pending.get(conversationId) ?? { events: [] };
     if (part.events !== undefined) pending.events.push(...part.events);
@@ -99,7 +104,11 @@ export class OfflineCopy {
   async #store(batch: Map<string, Pending>, workspaces: readonly WorkspaceSummary[] | null): Promise<void> {
     const database = await this.#database;
     const transaction = database.transaction(['events', 'meta', 'facts'], 'readwrite');
-    const [events, metas, facts] = [transaction.objectStore('events'), transaction.objectStore('meta'), transaction.objectStore('facts')];
+    const [events, metas, facts] = [
+      transaction.objectStore('events'),
+      transaction.objectStore('meta'),
+      transaction.objectStore('facts'),
+    ];
     for (const [conversationId, pending] of batch) {
       const before = await metas.get(conversationId);
       let bytes = before?.bytes ?? 0;
@@ -190,7 +199,16 @@ export class OfflineCopy {
     this.#skip.add(conversationId);
     this.#pending.delete(conversationId);
     const at = this.#options.now();
-    await this.#erase(conversationId, { conversationId, summary: null, outline: [], lastSeq: 0, bytes: 0, openedAt: at, syncedAt: at, doNotKeep: true });
+    await this.#erase(conversationId, {
+      conversationId,
+      summary: null,
+      outline: [],
+      lastSeq: 0,
+      bytes: 0,
+      openedAt: at,
+      syncedAt: at,
+      doNotKeep: true,
+    });
   }
 
   /** A conversation deleted on the bridge is purged here too. */
@@ -215,7 +233,10 @@ export class OfflineCopy {
 
   async size(): Promise<CopySize> {
     const all = await this.list();
-    return { bytes: all.reduce((sum, meta) => sum + meta.bytes, 0), conversations: all.filter((meta) => meta.bytes > 0).length };
+    return {
+      bytes: all.reduce((sum, meta) => sum + meta.bytes, 0),
+      conversations: all.filter((meta) => meta.bytes > 0).length,
+    };
   }
 
   async close(): Promise<void> {

@@ -12,7 +12,10 @@ const textOf = (event: AnyEvent): string => {
 
 const fold = (text: string): string => text.toLocaleLowerCase();
 
-export const wordsOf = (query: string): readonly string[] => fold(query).split(/\s+/u).filter((word) => word.length > 0);
+export const wordsOf = (query: string): readonly string[] =>
+  fold(query)
+    .split(/\s+/u)
+    .filter((word) => word.length > 0);
 
 const before = 40;
 const after = 120;
@@ -26,7 +29,7 @@ export const snippetOf = (text: string, words: readonly string[]): string | null
   const start = Math.max(0, first - before);
   const end = Math.min(shown.length, first + after);
   let marked = '';
-  for (let at = start; at < end; ) {
+  for (let at = start; at < end;) {
     const hit = words.find((word) => folded.startsWith(word, at));
     marked += hit === undefined ? shown[at] : `\u0001${shown.slice(at, at + hit.length)}\u0002`;
     at += hit?.length ?? 1;

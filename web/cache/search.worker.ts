@@ -18,14 +18,17 @@ const search = async (databaseName: string, query: string): Promise<readonly Cop
   const database = await openCopy(databaseName);
   const hits: CopyHit[] = [];
   try {
-    const metas = (await database.getAll('meta')).sort((a, b) => (b.summary?.updatedAt ?? 0) - (a.summary?.updatedAt ?? 0));
+    const metas = (await database.getAll('meta')).sort(
+      (a, b) => (b.summary?.updatedAt ?? 0) - (a.summary?.updatedAt ?? 0),
+    );
     for (const meta of metas) {
       // A newer question makes this one pointless.
       if (mine !== latest || hits.length >= limits.searchResults) break;
       let cursor = await database.transaction('events').store.openCursor(rangeOf(meta.conversationId), 'prev');
       while (cursor !== null && hits.length < limits.searchResults) {
         const found = findIn(cursor.value, words);
-        if (found !== null) hits.push({ ...found, conversationId: meta.conversationId, title: meta.summary?.title ?? '' });
+        if (found !== null)
+          hits.push({ ...found, conversationId: meta.conversationId, title: meta.summary?.title ?? '' });
         cursor = await cursor.continue();
       }
     }

@@ -15,7 +15,8 @@ export interface Target {
 const refusalOf = async (answer: Response): Promise<Refusal> => {
   const body = (await answer.json().catch(() => null)) as { error?: { code?: unknown; message?: unknown } } | null;
   const code = body?.error?.code;
-  if (typeof code !== 'string' || !isErrorCode(code)) return new Refusal(answer.status === 413 ? 'content_too_large' : 'internal_error');
+  if (typeof code !== 'string' || !isErrorCode(code))
+    return new Refusal(answer.status === 413 ? 'content_too_large' : 'internal_error');
   return new Refusal(code, typeof body?.error?.message === 'string' ? { message: body.error.message } : {});
 };
 
@@ -31,7 +32,11 @@ const fetchBelow = async ({ link, base }: Target, path: string, init: RequestIni
 export const uploadBlob = async (target: Target, content: Blob, name: string): Promise<BlobRef> => {
   if (content.size > limits.blobBytes) throw new Refusal('content_too_large');
   const path = `blob?conversation=${target.conversationId}&name=${encodeURIComponent(name)}`;
-  const answer = await fetchBelow(target, path, { method: 'PUT', body: content, headers: { 'content-type': 'application/octet-stream' } });
+  const answer = await fetchBelow(target, path, {
+    method: 'PUT',
+    body: content,
+    headers: { 'content-type': 'application/octet-stream' },
+  });
   return z.parse(blobRef, await answer.json());
 };
 

@@ -9,12 +9,23 @@ import { pagePlatform } from './platform.ts';
 /** Named by kind alone, for the operator's list of sessions. */
 const appVersion = version.slice(0, 64);
 
-const call = async <M extends MethodName>(client: Client, method: M, params: Params<M>, key?: string): Promise<Answer<M>> =>
+const call = async <M extends MethodName>(
+  client: Client,
+  method: M,
+  params: Params<M>,
+  key?: string,
+): Promise<Answer<M>> =>
   methods[method].mutates
     ? ((await client.change(method as ChangeMethod, params as Params<ChangeMethod>, { key })) as Answer<M>)
     : ((await client.call(method as ReadMethod, params as Params<ReadMethod>)) as Answer<M>);
 
-const follow = (client: Client, lineage: string, conversationId: string, afterSeq: number | null, feed: Feed): (() => void) => {
+const follow = (
+  client: Client,
+  lineage: string,
+  conversationId: string,
+  afterSeq: number | null,
+  feed: Feed,
+): (() => void) => {
   const after = afterSeq === null ? undefined : { lineage, seq: afterSeq };
   const following = client.subscribe(conversationId, {
     after,
@@ -40,7 +51,11 @@ const follow = (client: Client, lineage: string, conversationId: string, afterSe
 
 /** Connects at once and keeps connected until `close`. */
 export const connectBridge = (identity: Identity, events: LinkEvents): Link => {
-  const client = createClient(pagePlatform(identity), { kind: 'app', version: appVersion, instanceId: crypto.randomUUID() });
+  const client = createClient(pagePlatform(identity), {
+    kind: 'app',
+    version: appVersion,
+    instanceId: crypto.randomUUID(),
+  });
   client.on({
     status: (status) => {
       events.state(status.state);

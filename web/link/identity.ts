@@ -27,8 +27,10 @@ export const base64url = (bytes: Uint8Array): string =>
     .replaceAll('/', '_')
     .replaceAll('=', '');
 
-const spkiOf = async (key: CryptoKey): Promise<Uint8Array> => new Uint8Array(await crypto.subtle.exportKey('spki', key));
-const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> => new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
+const spkiOf = async (key: CryptoKey): Promise<Uint8Array> =>
+  new Uint8Array(await crypto.subtle.exportKey('spki', key));
+const sha256 = async (bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> =>
+  new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
 
 /** A fresh pair and the SPKI to send with the launch token. The private half cannot leave the browser. */
 export const makeKeys = async (): Promise<{ keys: CryptoKeyPair; keyId: string; publicKey: string }> => {
@@ -67,7 +69,9 @@ export const forgetIdentity = async (): Promise<void> => {
 
 /** base64url Ed25519 signature over the UTF-8 of `text`. */
 export const signText = async (identity: Identity, text: string): Promise<string> =>
-  base64url(new Uint8Array(await crypto.subtle.sign('Ed25519', identity.keys.privateKey, new TextEncoder().encode(text))));
+  base64url(
+    new Uint8Array(await crypto.subtle.sign('Ed25519', identity.keys.privateKey, new TextEncoder().encode(text))),
+  );
 
 /** Lower-case hex. */
 export const sha256Hex = async (text: string): Promise<string> =>

@@ -8,7 +8,8 @@ export type LaunchResult =
 /** Takes the token out of the address bar. Must run before anything else can read or send the URL. */
 export const takeToken = (): string | null => {
   const token = tokenIn(location.href);
-  if (location.hash.startsWith('#launch=')) history.replaceState(history.state, '', location.pathname + location.search);
+  if (location.hash.startsWith('#launch='))
+    history.replaceState(history.state, '', location.pathname + location.search);
   return token;
 };
 
@@ -25,7 +26,12 @@ export const tokenIn = (pasted: string): string | null => {
 const isSession = (value: unknown): value is Session => {
   if (typeof value !== 'object' || value === null) return false;
   const { base, bridgeId, lineage } = value as Record<string, unknown>;
-  return typeof base === 'string' && /^\/b\/[A-Za-z0-9_-]+\/$/.test(base) && typeof bridgeId === 'string' && typeof lineage === 'string';
+  return (
+    typeof base === 'string' &&
+    /^\/b\/[A-Za-z0-9_-]+\/$/.test(base) &&
+    typeof bridgeId === 'string' &&
+    typeof lineage === 'string'
+  );
 };
 
 /** Exchanges `token` for a session and keeps it. The token is spent whatever comes of it. */

@@ -13,7 +13,8 @@ const channel = (url: string): Channel => {
   };
   socket.onopen = () => made.onOpen?.();
   // A binary frame is not of this protocol; the client ends the connection over what it cannot read.
-  socket.onmessage = (event: MessageEvent<unknown>) => made.onMessage?.(typeof event.data === 'string' ? event.data : '');
+  socket.onmessage = (event: MessageEvent<unknown>) =>
+    made.onMessage?.(typeof event.data === 'string' ? event.data : '');
   socket.onclose = (event) => made.onClose?.(event.code, event.reason);
   return made;
 };
@@ -23,7 +24,11 @@ const answers: Readonly<Record<number, Probe>> = { 204: 'live', 401: 'signed_out
 /** 204 live, 401 expired, 410 revoked, anything else or nothing: the bridge is off. */
 const probe = async (base: string): Promise<Probe> => {
   try {
-    const answer = await fetch(`${base}session`, { cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(5000) });
+    const answer = await fetch(`${base}session`, {
+      cache: 'no-store',
+      redirect: 'error',
+      signal: AbortSignal.timeout(5000),
+    });
     return answers[answer.status] ?? 'offline';
   } catch {
     return 'offline';

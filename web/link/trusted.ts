@@ -7,11 +7,15 @@ const allowed = (url: string): string => {
 };
 
 interface Factory {
-  createPolicy(name: string, rules: { createScriptURL(url: string): string }): { createScriptURL(url: string): unknown };
+  createPolicy(
+    name: string,
+    rules: { createScriptURL(url: string): string },
+  ): { createScriptURL(url: string): unknown };
 }
 
 const factory = (globalThis as { trustedTypes?: Factory }).trustedTypes;
 const policy = factory?.createPolicy('countersign-script-url', { createScriptURL: allowed });
 
 /** `url` as something `new Worker` and `serviceWorker.register` accept under `require-trusted-types-for 'script'`. */
-export const scriptUrl = (url: string): string => (policy === undefined ? allowed(url) : (policy.createScriptURL(url) as string));
+export const scriptUrl = (url: string): string =>
+  policy === undefined ? allowed(url) : (policy.createScriptURL(url) as string);

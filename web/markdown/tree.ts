@@ -15,7 +15,13 @@ export type Inline =
   | { readonly kind: 'strike'; readonly children: readonly Inline[] }
   | { readonly kind: 'link'; readonly href: string; readonly host: string; readonly children: readonly Inline[] }
   /** Never fetched: drawn as words, with a link where there is a safe one. */
-  | { readonly kind: 'image'; readonly alt: string; readonly href: string | null; readonly host: string | null; readonly source: string };
+  | {
+      readonly kind: 'image';
+      readonly alt: string;
+      readonly href: string | null;
+      readonly host: string | null;
+      readonly source: string;
+    };
 
 export interface Item {
   /** Null where it is not a task. */
@@ -29,7 +35,12 @@ export type Block =
   | { readonly kind: 'list'; readonly start: number | null; readonly items: readonly Item[] }
   | { readonly kind: 'quote'; readonly blocks: readonly Block[] }
   | { readonly kind: 'code'; readonly lang: string; readonly text: string }
-  | { readonly kind: 'table'; readonly align: readonly Align[]; readonly head: readonly (readonly Inline[])[]; readonly rows: readonly (readonly (readonly Inline[])[])[] }
+  | {
+      readonly kind: 'table';
+      readonly align: readonly Align[];
+      readonly head: readonly (readonly Inline[])[];
+      readonly rows: readonly (readonly (readonly Inline[])[])[];
+    }
   | { readonly kind: 'rule' }
   /** Markdown that could not be read as such. */
   | { readonly kind: 'plain'; readonly text: string };
@@ -97,7 +108,8 @@ const inlinesUntil = (cursor: Cursor, close: string | null): Inline[] => {
     const node = inlineNode(cursor, token);
     const last = out.at(-1);
     if (node === null) continue;
-    if (node.kind === 'text' && last?.kind === 'text') out[out.length - 1] = { kind: 'text', text: last.text + node.text };
+    if (node.kind === 'text' && last?.kind === 'text')
+      out[out.length - 1] = { kind: 'text', text: last.text + node.text };
     else out.push(node);
   }
   return out;
@@ -132,7 +144,9 @@ const table = (cursor: Cursor): Block => {
     if (token.type === 'inline') row.push(inlines(token));
     if (token.type === 'th_open') {
       const style = attribute(token, 'style');
-      align.push(style.includes('center') ? 'center' : style.includes('right') ? 'end' : style.includes('left') ? 'start' : null);
+      align.push(
+        style.includes('center') ? 'center' : style.includes('right') ? 'end' : style.includes('left') ? 'start' : null,
+      );
     }
   }
   return { kind: 'table', align, head: rows[0] ?? [], rows: rows.slice(headRows) };

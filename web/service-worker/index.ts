@@ -25,7 +25,8 @@ const isHtml = (answer: Response): boolean => (answer.headers.get('content-type'
 /** Fetches past the HTTP cache and refuses what is not what its name says: HTML for a script would break the app. */
 const fetched = async (url: string): Promise<[string, Response]> => {
   const answer = await fetch(new Request(url, { cache: 'reload' }));
-  if (!answer.ok || answer.redirected || isHtml(answer) !== (url === page)) throw new TypeError(`The shell is not complete: ${url}`);
+  if (!answer.ok || answer.redirected || isHtml(answer) !== (url === page))
+    throw new TypeError(`The shell is not complete: ${url}`);
   return [url, answer];
 };
 
@@ -38,7 +39,9 @@ const install = async (): Promise<void> => {
 
 const activate = async (): Promise<void> => {
   const names = await caches.keys();
-  await Promise.all(names.filter((name) => name.startsWith(prefix) && name !== cacheName).map((name) => caches.delete(name)));
+  await Promise.all(
+    names.filter((name) => name.startsWith(prefix) && name !== cacheName).map((name) => caches.delete(name)),
+  );
   await self.clients.claim();
 };
 

@@ -39,7 +39,9 @@ export class App {
   });
 
   readonly conversations = new Listing<ConversationSummary>((pages) => this.#listConversations(pages));
-  readonly workspaces = new Listing<WorkspaceSummary>(() => this.#list('workspace.list', {}, (answer) => answer.workspaces));
+  readonly workspaces = new Listing<WorkspaceSummary>(() =>
+    this.#list('workspace.list', {}, (answer) => answer.workspaces),
+  );
   readonly agents = new Listing<AgentSummary>(() => this.#list('agent.list', {}, (answer) => answer.agents));
   readonly approvals = new Listing<ApprovalView>((pages) => this.#listApprovals('pending', pages));
   readonly decided = new Listing<ApprovalView>((pages) => this.#listApprovals('decided', pages));
@@ -70,7 +72,9 @@ export class App {
   );
   /** At work or waiting in other workspaces: never out of sight. */
   readonly elsewhere = $derived(
-    this.conversations.items.filter((one) => one.workspaceId !== this.workspace?.workspaceId && one.state !== 'idle').sort(byActivity),
+    this.conversations.items
+      .filter((one) => one.workspaceId !== this.workspace?.workspaceId && one.state !== 'idle')
+      .sort(byActivity),
   );
   readonly waiting = $derived(this.approvals.items.length);
   readonly readyAgents = $derived(this.agents.items.filter((agent) => agent.enabled));
@@ -110,7 +114,11 @@ export class App {
   }
 
   /** Asks the bridge; a refusal comes back as words, never as an exception. */
-  async call<M extends MethodName>(method: M, params: Params<M>, options?: { key?: string }): Promise<Outcome<Answer<M>>> {
+  async call<M extends MethodName>(
+    method: M,
+    params: Params<M>,
+    options?: { key?: string },
+  ): Promise<Outcome<Answer<M>>> {
     const link = this.#link;
     if (link === null) return refused('offline');
     if (this.live && !this.granted.has(methods[method].capability)) return refused('unsupported_capability');
@@ -194,7 +202,16 @@ export class App {
     if (copy === null) {
       // Revoked: nothing of what was kept may stay on the screen either.
       this.syncedAt = null;
-      for (const list of [this.conversations, this.workspaces, this.agents, this.approvals, this.decided, this.rules, this.sessions]) list.clear();
+      for (const list of [
+        this.conversations,
+        this.workspaces,
+        this.agents,
+        this.approvals,
+        this.decided,
+        this.rules,
+        this.sessions,
+      ])
+        list.clear();
       for (const conversationId of [...this.#open.keys()]) this.leave(conversationId);
       return;
     }
@@ -205,7 +222,11 @@ export class App {
   /** Shows what is kept until the bridge has answered, and for good when it does not. */
   async #seed(copy: OfflineCopy): Promise<void> {
     const [metas, known] = await Promise.all([copy.list(), copy.workspaces()]);
-    this.conversations.seed(metas.flatMap((meta) => (meta.summary === null ? [] : [{ ...meta.summary, state: 'idle' as const, live: false }])));
+    this.conversations.seed(
+      metas.flatMap((meta) =>
+        meta.summary === null ? [] : [{ ...meta.summary, state: 'idle' as const, live: false }],
+      ),
+    );
     if (known === null) return;
     this.workspaces.seed(known.workspaces);
     this.syncedAt = known.syncedAt;
@@ -243,7 +264,11 @@ export class App {
     }
   }
 
-  async #list<M extends MethodName, T>(method: M, params: Params<M>, pick: (answer: Answer<M>) => readonly T[]): Promise<Outcome<Listed<T>>> {
+  async #list<M extends MethodName, T>(
+    method: M,
+    params: Params<M>,
+    pick: (answer: Answer<M>) => readonly T[],
+  ): Promise<Outcome<Listed<T>>> {
     const outcome = await this.call(method, params);
     if (!outcome.ok) return outcome;
     const items = pick(outcome.value);
@@ -256,7 +281,11 @@ export class App {
 
   #listApprovals(state: 'pending' | 'decided', pages: number): Promise<Outcome<Listed<ApprovalView>>> {
     return inPages(pages, async (last) => {
-      const answer = await this.call('approval.list', { state, limit: 100, ...(last === undefined ? {} : { before: last.requestedAt }) });
+      const answer = await this.call('approval.list', {
+        state,
+        limit: 100,
+        ...(last === undefined ? {} : { before: last.requestedAt }),
+      });
       return answer.ok ? { ok: true, value: { items: answer.value.approvals, more: answer.value.more } } : answer;
     });
   }
@@ -264,7 +293,10 @@ export class App {
   async #listConversations(pages: number): Promise<Outcome<Listed<ConversationSummary>>> {
     const ask = (archived: boolean): Promise<Outcome<Listed<ConversationSummary>>> =>
       inPages(pages, async (last) => {
-        const answer = await this.call('conversation.list', { archived, ...(last === undefined ? {} : { before: last.updatedAt }) });
+        const answer = await this.call('conversation.list', {
+          archived,
+          ...(last === undefined ? {} : { before: last.updatedAt }),
+        });
         return answer.ok ? { ok: true, value: { items: answer.value.conversations, more: answer.value.more } } : answer;
       });
     const [current, archived] = await Promise.all([ask(false), ask(true)]);
@@ -274,7 +306,13 @@ export class App {
       if (this.copy?.isKept(summary.conversationId) === true) this.copy.put(summary.conversationId, { summary });
     }
     this.syncedAt = Date.now();
-    return { ok: true, value: { items: [...current.value.items, ...archived.value.items], more: current.value.more || archived.value.more } };
+    return {
+      ok: true,
+      value: {
+        items: [...current.value.items, ...archived.value.items],
+        more: current.value.more || archived.value.more,
+      },
+    };
   }
 
   #chosenWorkspace(): WorkspaceSummary | null {

@@ -27,7 +27,12 @@ export class Attention {
     for (const approval of waiting) {
       if (this.#told.has(approval.approvalId)) continue;
       this.#told.add(approval.approvalId);
-      void this.#notify(approval.approvalId, approval.facts.headline, approval.conversationTitle, `/c/${approval.conversationId}?at=${approval.seq}`);
+      void this.#notify(
+        approval.approvalId,
+        approval.facts.headline,
+        approval.conversationTitle,
+        `/c/${approval.conversationId}?at=${approval.seq}`,
+      );
     }
   }
 
@@ -38,9 +43,15 @@ export class Attention {
   }
 
   async #notify(approvalId: string, headline: string, title: string, path: string): Promise<void> {
-    if (document.visibilityState === 'visible' || !this.#app.settings.notify || Notification.permission !== 'granted') return;
+    if (document.visibilityState === 'visible' || !this.#app.settings.notify || Notification.permission !== 'granted')
+      return;
     const registration = await navigator.serviceWorker.getRegistration();
     // The tag keeps two tabs from saying it twice.
-    await registration?.showNotification(visible(headline), { body: visible(title), tag: approvalId, data: path, icon: '/icon-192.png' });
+    await registration?.showNotification(visible(headline), {
+      body: visible(title),
+      tag: approvalId,
+      data: path,
+      icon: '/icon-192.png',
+    });
   }
 }

@@ -5,7 +5,11 @@ import type { App } from './app.svelte.ts';
 import type { Outcome } from './contract.ts';
 import { failureOf, refused } from './failure.ts';
 
-export const overHttp = async <T>(app: App, conversationId: string, act: (target: Target) => Promise<T>): Promise<Outcome<T>> => {
+export const overHttp = async <T>(
+  app: App,
+  conversationId: string,
+  act: (target: Target) => Promise<T>,
+): Promise<Outcome<T>> => {
   const { link, session } = app;
   if (link === null || session.identity === null) return refused('offline');
   try {

@@ -10,7 +10,8 @@ import type { ActivityFrame } from '#protocol/frames.ts';
 import type { ApprovalRow, BlockView, MessageRow } from '#protocol/view.ts';
 
 /** D-53. */
-export type ConnectionState = 'connecting' | 'loading' | 'live' | 'reconnecting' | 'offline' | 'signed_out' | 'incompatible';
+export type ConnectionState =
+  'connecting' | 'loading' | 'live' | 'reconnecting' | 'offline' | 'signed_out' | 'incompatible';
 
 /** A block of the outline: loaded (whole or in part) or a place to load. */
 export interface BlockSlot {
@@ -25,7 +26,8 @@ export interface Failure {
   readonly code: ErrorCode | 'offline';
   readonly message: string;
 }
-export type Outcome<T = void> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: Failure };
+export type Outcome<T = void> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly failure: Failure };
 
 /** A prompt on its way: shown until the stored row with the same key replaces it (case 2). */
 export interface Sending {
@@ -63,11 +65,17 @@ export interface ConversationState {
   reveal(seq: number): void;
   readonly revealed: number | null;
 
-  send(content: readonly PromptPart[], delivery: 'prompt' | 'queue'): Promise<Outcome<{ turnId?: string | undefined; queueId?: string | undefined }>>;
+  send(
+    content: readonly PromptPart[],
+    delivery: 'prompt' | 'queue',
+  ): Promise<Outcome<{ turnId?: string | undefined; queueId?: string | undefined }>>;
   retry(sendingKey: string): Promise<void>;
   discard(sendingKey: string): void;
   stop(): Promise<Outcome>;
-  decide(approval: Pick<ApprovalRow, 'approvalId'> & { digest: string }, answer: { value: 'allow' | 'deny'; optionId: string; note?: string; remember?: boolean }): Promise<Outcome<{ receiptId: string }>>;
+  decide(
+    approval: Pick<ApprovalRow, 'approvalId'> & { digest: string },
+    answer: { value: 'allow' | 'deny'; optionId: string; note?: string; remember?: boolean },
+  ): Promise<Outcome<{ receiptId: string }>>;
   setMode(modeId: string): Promise<Outcome>;
   setModel(modelId: string): Promise<Outcome>;
   setOption(optionId: string, value: string): Promise<Outcome>;

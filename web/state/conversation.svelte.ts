@@ -28,7 +28,9 @@ const cards = new WeakMap<BlockView, readonly ApprovalRow[]>();
 const pendingIn = (view: BlockView): readonly ApprovalRow[] => {
   const known = cards.get(view);
   if (known !== undefined) return known;
-  const rows = view.entries.filter((entry) => entry.kind === 'approval').filter((row) => row.status.state === 'pending');
+  const rows = view.entries
+    .filter((entry) => entry.kind === 'approval')
+    .filter((row) => row.status.state === 'pending');
   cards.set(view, rows);
   return rows;
 };
@@ -68,7 +70,8 @@ export class Conversation implements ConversationState {
     this.id = id;
     this.#app = app;
     this.#outbox = new Outbox(
-      ({ key, content, delivery }) => app.call('conversation.send', { conversationId: id, delivery, content: [...content] }, { key }),
+      ({ key, content, delivery }) =>
+        app.call('conversation.send', { conversationId: id, delivery, content: [...content] }, { key }),
       () => crypto.randomUUID(),
     );
     const draft = readDraft(localStorage, id);
@@ -133,7 +136,11 @@ export class Conversation implements ConversationState {
       this.#outbox.note(event);
       if (this.#next !== null) this.#next = applyEvent(this.#next, event);
       if (event.type === 'turn.ended') this.#terminals.clear();
-      this.#app.copy?.put(this.id, { events: [event], outline: this.#model.outline, ...(this.#next === null ? {} : { summary: this.#next }) });
+      this.#app.copy?.put(this.id, {
+        events: [event],
+        outline: this.#model.outline,
+        ...(this.#next === null ? {} : { summary: this.#next }),
+      });
       this.#flush.ask();
     },
     activity: (frame) => {
@@ -177,7 +184,8 @@ export class Conversation implements ConversationState {
     // The page that ends where the loaded part begins, unless the wanted place lies far above it.
     const around = seq > firstSeq && seq < before && before - seq > 400;
     const name = around ? `around:${seq}` : `before:${before}`;
-    const running = this.#loads.get(name) ?? this.#loadPart(around ? { aroundSeq: seq } : { beforeSeq: before }, firstSeq, endSeq);
+    const running =
+      this.#loads.get(name) ?? this.#loadPart(around ? { aroundSeq: seq } : { beforeSeq: before }, firstSeq, endSeq);
     this.#loads.set(name, running);
     await running.finally(() => this.#loads.delete(name));
     this.#model.letGo(seq);
@@ -190,7 +198,11 @@ export class Conversation implements ConversationState {
     this.revealed = seq;
   }
 
-  async #loadPart(where: { beforeSeq: number } | { aroundSeq: number }, firstSeq: number, endSeq: number): Promise<void> {
+  async #loadPart(
+    where: { beforeSeq: number } | { aroundSeq: number },
+    firstSeq: number,
+    endSeq: number,
+  ): Promise<void> {
     const kept = await this.#app.copy?.events(this.id, firstSeq, endSeq - 1);
     if (kept !== undefined && (kept.length === endSeq - firstSeq || !this.#app.live)) {
       this.#model.add(kept);
@@ -207,7 +219,10 @@ export class Conversation implements ConversationState {
 
   // Verbs
 
-  async send(content: readonly PromptPart[], delivery: 'prompt' | 'queue'): Promise<Outcome<{ turnId?: string | undefined; queueId?: string | undefined }>> {
+  async send(
+    content: readonly PromptPart[],
+    delivery: 'prompt' | 'queue',
+  ): Promise<Outcome<{ turnId?: string | undefined; queueId?: string | undefined }>> {
     return this.#outbox.send(content, delivery);
   }
   retry(sendingKey: string): Promise<void> {
@@ -220,7 +235,10 @@ export class Conversation implements ConversationState {
     return this.#void(this.#app.call('conversation.cancel', { conversationId: this.id }));
   }
 
-  decide(approval: { approvalId: string; digest: string }, answer: DecideAnswer): Promise<Outcome<{ receiptId: string }>> {
+  decide(
+    approval: { approvalId: string; digest: string },
+    answer: DecideAnswer,
+  ): Promise<Outcome<{ receiptId: string }>> {
     return decide(this.#app, approval, answer);
   }
 
@@ -286,7 +304,14 @@ export class Conversation implements ConversationState {
   async #begin(): Promise<void> {
     const copy = this.#app.copy;
     const meta = await copy?.meta(this.id);
-    if (copy !== null && meta !== undefined && meta !== null && meta.summary !== null && meta.lastSeq > 0 && !this.#closed) {
+    if (
+      copy !== null &&
+      meta !== undefined &&
+      meta !== null &&
+      meta.summary !== null &&
+      meta.lastSeq > 0 &&
+      !this.#closed
+    ) {
       const from = meta.outline.at(-2) ?? 1;
       this.#model.begin(meta.outline.length > 0 ? meta.outline : [1], meta.lastSeq);
       this.#model.add(await copy.events(this.id, Math.max(from, meta.lastSeq - 500), meta.lastSeq));

@@ -9,12 +9,22 @@ import { refused } from './failure.ts';
 export type DecideAnswer = Parameters<ConversationState['decide']>[1];
 
 /** `digest` is that of the action as displayed; the bridge refuses any other. */
-export const decide = async (app: App, shown: { approvalId: string; digest: string }, answer: DecideAnswer): Promise<Outcome<{ receiptId: string }>> => {
+export const decide = async (
+  app: App,
+  shown: { approvalId: string; digest: string },
+  answer: DecideAnswer,
+): Promise<Outcome<{ receiptId: string }>> => {
   const identity = app.session.identity;
   if (identity === null) return refused('unauthorized');
   const { approvalId, digest } = shown;
   const { value, optionId, note, remember } = answer;
-  const statement: DecisionProof = { approval: approvalId, digest, option: optionId, value, noteSha256: await sha256Hex(note ?? '') };
+  const statement: DecisionProof = {
+    approval: approvalId,
+    digest,
+    option: optionId,
+    value,
+    noteSha256: await sha256Hex(note ?? ''),
+  };
   const sig = await signText(identity, decisionProofPrefix + canonical(statement));
   return app.call('approval.decide', {
     approvalId,

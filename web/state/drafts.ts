@@ -14,7 +14,9 @@ const none: Draft = { text: '', attachments: [] };
 export const readDraft = (storage: Storage, conversationId: string): Draft => {
   try {
     const parsed = z.safeParse(stored, JSON.parse(storage.getItem(prefix + conversationId) ?? 'null'));
-    return parsed.success ? { text: parsed.data.text, attachments: parsed.data.attachments.slice(0, limits.promptBlobs) } : none;
+    return parsed.success
+      ? { text: parsed.data.text, attachments: parsed.data.attachments.slice(0, limits.promptBlobs) }
+      : none;
   } catch {
     // Storage refused or damaged: there is no draft then.
     return none;

@@ -33,7 +33,11 @@ export class File {
     this.#encoding = encoding;
     this.loading = true;
     const { workspaceId, path } = this;
-    const outcome = await this.#app.call('files.read', { workspaceId, path, ...(encoding === null ? {} : { encoding }) });
+    const outcome = await this.#app.call('files.read', {
+      workspaceId,
+      path,
+      ...(encoding === null ? {} : { encoding }),
+    });
     this.loading = false;
     this.failure = outcome.ok ? null : outcome.failure;
     if (outcome.ok) this.#begin(outcome.value);
@@ -59,7 +63,8 @@ export class File {
 
   /** Reads on until `line` is in, within a bound; then the viewer can show it. */
   async until(line: number): Promise<void> {
-    for (let parts = 0; parts < 16 && this.lines.length < line && this.nextOffset !== null; parts += 1) await this.more();
+    for (let parts = 0; parts < 16 && this.lines.length < line && this.nextOffset !== null; parts += 1)
+      await this.more();
   }
 
   /** One sight of a secret file: an action with a receipt (F-04). */

@@ -10,8 +10,21 @@ import { shortcutNames, type ShortcutId } from './shortcuts.ts';
 import { snippetParts, type SnippetPart } from './snippet.ts';
 
 export type FinderItem =
-  | { readonly kind: 'action'; readonly group: 'actions'; readonly key: string; readonly id: ShortcutId; readonly title: string }
-  | { readonly kind: 'conversation'; readonly group: 'conversations'; readonly key: string; readonly title: string; readonly at: number; readonly href: string }
+  | {
+      readonly kind: 'action';
+      readonly group: 'actions';
+      readonly key: string;
+      readonly id: ShortcutId;
+      readonly title: string;
+    }
+  | {
+      readonly kind: 'conversation';
+      readonly group: 'conversations';
+      readonly key: string;
+      readonly title: string;
+      readonly at: number;
+      readonly href: string;
+    }
   | {
       readonly kind: 'hit';
       readonly group: 'hits';

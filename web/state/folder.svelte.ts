@@ -28,7 +28,11 @@ export class Folder {
   async more(): Promise<void> {
     this.loading = true;
     const { workspaceId, path } = this;
-    const outcome = await this.#app.call('files.list', { workspaceId, path, ...(this.#cursor === null ? {} : { cursor: this.#cursor }) });
+    const outcome = await this.#app.call('files.list', {
+      workspaceId,
+      path,
+      ...(this.#cursor === null ? {} : { cursor: this.#cursor }),
+    });
     this.loading = false;
     // A listing lives five minutes on the bridge; afterwards it begins anew.
     if (!outcome.ok && outcome.failure.code === 'unknown_cursor') {

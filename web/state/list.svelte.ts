@@ -8,7 +8,10 @@ export interface Listed<T> {
 }
 
 /** The first `pages` pages as one list; `ask` is given the last of what came before. */
-export const inPages = async <T>(pages: number, ask: (last: T | undefined) => Promise<Outcome<Listed<T>>>): Promise<Outcome<Listed<T>>> => {
+export const inPages = async <T>(
+  pages: number,
+  ask: (last: T | undefined) => Promise<Outcome<Listed<T>>>,
+): Promise<Outcome<Listed<T>>> => {
   const items: T[] = [];
   for (let page = 1; ; page += 1) {
     const answer = await ask(items.at(-1));

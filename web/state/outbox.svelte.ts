@@ -51,7 +51,12 @@ export class Outbox {
   async retry(key: string): Promise<void> {
     const shipment = this.items.find((one) => one.key === key);
     if (shipment === undefined || shipment.state === 'sending') return;
-    const again: Shipment = { ...shipment, key: shipment.state === 'failed' ? this.#newKey() : key, state: 'sending', failure: undefined };
+    const again: Shipment = {
+      ...shipment,
+      key: shipment.state === 'failed' ? this.#newKey() : key,
+      state: 'sending',
+      failure: undefined,
+    };
     this.items = this.items.map((one) => (one.key === key ? again : one));
     await this.#go(again);
   }
@@ -92,6 +97,8 @@ export class Outbox {
 
   #fail(key: string, failure: Failure): void {
     const unsure = failure.code === 'offline' || failure.code === 'uncertain';
-    this.items = this.items.map((one) => (one.key === key ? { ...one, state: unsure ? 'uncertain' : 'failed', failure } : one));
+    this.items = this.items.map((one) =>
+      one.key === key ? { ...one, state: unsure ? 'uncertain' : 'failed', failure } : one,
+    );
   }
 }

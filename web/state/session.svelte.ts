@@ -24,7 +24,9 @@ interface Installation {
 const readInstallation = (): Installation | null => {
   try {
     const stored = JSON.parse(localStorage.getItem(installationKey) ?? 'null') as Partial<Installation> | null;
-    return typeof stored?.bridgeId === 'string' && typeof stored.lineage === 'string' ? { bridgeId: stored.bridgeId, lineage: stored.lineage } : null;
+    return typeof stored?.bridgeId === 'string' && typeof stored.lineage === 'string'
+      ? { bridgeId: stored.bridgeId, lineage: stored.lineage }
+      : null;
   } catch {
     return null;
   }
@@ -33,7 +35,12 @@ const readInstallation = (): Installation | null => {
 /** Tells the bridge, so that the cookie expires and the session is gone there too; without a bridge only the key goes. */
 const endSession = async (base: string): Promise<void> => {
   try {
-    await fetch(`${base}logout`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}', cache: 'no-store' });
+    await fetch(`${base}logout`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{}',
+      cache: 'no-store',
+    });
   } catch {
     // The bridge is off: its record of the session ends by time or by "bridge revoke".
   }
@@ -101,7 +108,11 @@ export class Session {
   /** The bridge says which state stands behind it; after a restore it is another lineage, with a copy of its own. */
   confirm(installation: Installation): void {
     const { identity } = this;
-    if (identity === null || (identity.session.bridgeId === installation.bridgeId && identity.session.lineage === installation.lineage)) return;
+    if (
+      identity === null ||
+      (identity.session.bridgeId === installation.bridgeId && identity.session.lineage === installation.lineage)
+    )
+      return;
     const renewed: Identity = { ...identity, session: { ...identity.session, ...installation } };
     this.identity = renewed;
     this.#remember(renewed);

@@ -39,7 +39,10 @@ const read = (): Stored => {
     if (typeof stored !== 'object' || stored === null) return fallback;
     const known = Object.entries(stored).filter(([name, value]) => {
       const standard = fallback[name as keyof Stored];
-      return Object.hasOwn(fallback, name) && (standard === null ? typeof value === 'string' || value === null : typeof value === typeof standard);
+      return (
+        Object.hasOwn(fallback, name) &&
+        (standard === null ? typeof value === 'string' || value === null : typeof value === typeof standard)
+      );
     });
     return { ...fallback, ...(Object.fromEntries(known) as Partial<Stored>) };
   } catch {

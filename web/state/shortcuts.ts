@@ -1,7 +1,18 @@
 /** Shortcuts as data (U-08): each action with its keys; the operator may change any of them. */
 import { text } from '#lib/text/en.ts';
 
-export const shortcutIds = ['palette', 'new', 'approvals', 'files', 'rail', 'settings', 'next', 'previous', 'composer', 'help'] as const;
+export const shortcutIds = [
+  'palette',
+  'new',
+  'approvals',
+  'files',
+  'rail',
+  'settings',
+  'next',
+  'previous',
+  'composer',
+  'help',
+] as const;
 export type ShortcutId = (typeof shortcutIds)[number];
 
 /** `Mod` is ⌘ on a Mac and Ctrl elsewhere. Letters are written in upper case, marks as they are typed. */
@@ -51,23 +62,35 @@ export const keysOf = (press: KeyPress, mac: boolean): string | null => {
   const other = mac ? press.ctrlKey : press.metaKey;
   // A mark such as "?" already says that Shift was held; letters and named keys do not.
   const shift = press.shiftKey && (key.length > 1 || key.toLowerCase() !== key.toUpperCase());
-  return [mod && 'Mod', other && (mac ? 'Ctrl' : 'Meta'), press.altKey && 'Alt', shift && 'Shift', key].filter(Boolean).join('+');
+  return [mod && 'Mod', other && (mac ? 'Ctrl' : 'Meta'), press.altKey && 'Alt', shift && 'Shift', key]
+    .filter(Boolean)
+    .join('+');
 };
 
 /** Keys without a modifier would fire while one types, so they act only outside of text fields. */
 export const needsNoField = (keys: string): boolean => !/^(Mod|Ctrl|Meta|Alt)\+/.test(keys);
 
-export const keysFor = (id: ShortcutId, changed: Readonly<Record<string, string>>): string => changed[id] ?? standardKeys[id];
+export const keysFor = (id: ShortcutId, changed: Readonly<Record<string, string>>): string =>
+  changed[id] ?? standardKeys[id];
 
 export const shortcutFor = (keys: string, changed: Readonly<Record<string, string>>): ShortcutId | null =>
   shortcutIds.find((id) => keysFor(id, changed) === keys) ?? null;
 
 const macNames: Readonly<Record<string, string>> = { Mod: '⌘', Ctrl: '⌃', Alt: '⌥', Shift: '⇧' };
-const names: Readonly<Record<string, string>> = { ArrowDown: '↓', ArrowUp: '↑', ArrowLeft: '←', ArrowRight: '→', Enter: '↵', Escape: 'Esc' };
+const names: Readonly<Record<string, string>> = {
+  ArrowDown: '↓',
+  ArrowUp: '↑',
+  ArrowLeft: '←',
+  ArrowRight: '→',
+  Enter: '↵',
+  Escape: 'Esc',
+};
 
 /** For people: `⌘K` on a Mac, `Ctrl K` elsewhere. */
 export const showKeys = (keys: string, mac: boolean): string => {
-  const parts = keys.split(/\+(?=.)/).map((part) => names[part] ?? (mac ? (macNames[part] ?? part) : part === 'Mod' ? 'Ctrl' : part));
+  const parts = keys
+    .split(/\+(?=.)/)
+    .map((part) => names[part] ?? (mac ? (macNames[part] ?? part) : part === 'Mod' ? 'Ctrl' : part));
   return parts.join(mac ? '' : ' ');
 };
 

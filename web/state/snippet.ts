@@ -10,4 +10,6 @@ export const snippetParts = (snippet: string): readonly SnippetPart[] =>
   snippet
     .split(/(\u0001[^\u0002]*\u0002)/u)
     .filter((part) => part !== '')
-    .map((part) => (part.startsWith('\u0001') ? { text: visible(part.slice(1, -1)), hit: true } : { text: visible(part), hit: false }));
+    .map((part) =>
+      part.startsWith('\u0001') ? { text: visible(part.slice(1, -1)), hit: true } : { text: visible(part), hit: false },
+    );

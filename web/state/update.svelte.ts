@@ -12,14 +12,18 @@ export class Update {
     const { serviceWorker } = navigator;
     serviceWorker.addEventListener('message', (event: MessageEvent<unknown>) => {
       const message = event.data as { kind?: unknown; path?: unknown } | null;
-      if (message?.kind === 'go' && typeof message.path === 'string' && message.path.startsWith('/')) onGo(message.path);
+      if (message?.kind === 'go' && typeof message.path === 'string' && message.path.startsWith('/'))
+        onGo(message.path);
     });
     serviceWorker.addEventListener('controllerchange', () => {
       if (this.#waiting === null || this.#reloading) return;
       this.#reloading = true;
       location.reload();
     });
-    const registration = await serviceWorker.register(scriptUrl('/service-worker.js'), { type: 'module', updateViaCache: 'none' });
+    const registration = await serviceWorker.register(scriptUrl('/service-worker.js'), {
+      type: 'module',
+      updateViaCache: 'none',
+    });
     this.#mark(registration.waiting);
     registration.addEventListener('updatefound', () => {
       const worker = registration.installing;

@@ -1,7 +1,8 @@
 /** Every sentence of a conversation, its cards and its composer. Same rules as en.ts. */
 import { formatBytes, formatCount } from './format.ts';
 
-const plural = (count: number, one: string, many: string): string => `${formatCount(count)} ${count === 1 ? one : many}`;
+const plural = (count: number, one: string, many: string): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;
 
 export const words = {
   transcript: {
@@ -11,7 +12,8 @@ export const words = {
     loadingOlder: 'Loading older messages',
     loading: 'Loading the conversation',
     emptyTitle: 'Nothing said yet',
-    emptyHint: (agent: string) => `Ask ${agent} for something below. It will show you what it wants to do before it does it.`,
+    emptyHint: (agent: string) =>
+      `Ask ${agent} for something below. It will show you what it wants to do before it does it.`,
     failed: 'This conversation could not be loaded.',
     failedSafe: 'Nothing was changed. It stays stored on the bridge.',
     retry: 'Try again',
@@ -31,7 +33,8 @@ export const words = {
     raw: 'Show as written',
     rendered: 'Show formatted',
     interrupted: 'Interrupted before it was finished',
-    long: (units: number) => `Long message, shown as plain text. ${formatCount(units)} characters in the middle are not shown.`,
+    long: (units: number) =>
+      `Long message, shown as plain text. ${formatCount(units)} characters in the middle are not shown.`,
     showAll: 'Show all',
     loadAll: 'Load all',
     writing: 'still writing',
@@ -69,7 +72,13 @@ export const words = {
       switch_mode: 'Switch mode',
       other: 'Tool',
     },
-    status: { pending: 'not started', in_progress: 'running', completed: 'done', failed: 'failed', cancelled: 'cancelled' },
+    status: {
+      pending: 'not started',
+      in_progress: 'running',
+      completed: 'done',
+      failed: 'failed',
+      cancelled: 'cancelled',
+    },
     untitled: 'Untitled action',
     input: 'Input',
     result: 'Result',
@@ -169,7 +178,13 @@ export const words = {
     env: 'Environment',
     envHint: 'Names of the variables it sets; values are part of the action.',
     paths: 'Paths',
-    place: { inside: 'in workspace', outside: 'outside the workspace', secret: 'secret file', agent_config: 'configures an agent', unknown: 'place not known' },
+    place: {
+      inside: 'in workspace',
+      outside: 'outside the workspace',
+      secret: 'secret file',
+      agent_config: 'configures an agent',
+      unknown: 'place not known',
+    },
     risks: 'What to know',
     level: { note: 'Note', warn: 'Careful', stop: 'Danger' },
     uninspectable: 'What this does cannot be seen beforehand. The bridge could establish nothing about its effect.',
@@ -188,7 +203,8 @@ export const words = {
     allowWithNote: 'Allow with note',
     always: 'Always…',
     alwaysTitle: 'The rule that would be saved',
-    alwaysExact: 'It matches only exactly the same action; anything different asks again. You can turn it off under Approvals, Rules.',
+    alwaysExact:
+      'It matches only exactly the same action; anything different asks again. You can turn it off under Approvals, Rules.',
     alwaysAllow: 'Save rule and allow',
     alwaysDeny: 'Save rule and deny',
     more: 'More…',

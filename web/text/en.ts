@@ -4,7 +4,8 @@
  */
 import { formatCount } from './format.ts';
 
-const plural = (count: number, one: string, many: string): string => `${formatCount(count)} ${count === 1 ? one : many}`;
+const plural = (count: number, one: string, many: string): string =>
+  `${formatCount(count)} ${count === 1 ? one : many}`;
 
 export const text = {
   app: 'Countersign',
@@ -47,7 +48,8 @@ export const text = {
       loading: 'Connected. Loading what changed.',
       live: 'Connected to the bridge on this machine. Decisions are signed with the key of this browser.',
       reconnecting: 'The connection dropped and is being opened again. Agents keep running.',
-      offline: 'The bridge is not running. You are reading the copy kept in this browser. Run “npm start” or “bridge start” to go on.',
+      offline:
+        'The bridge is not running. You are reading the copy kept in this browser. Run “npm start” or “bridge start” to go on.',
       signed_out: 'This browser is signed out. Run “bridge open” in a terminal to get a new link.',
       incompatible: 'The app and the bridge are of different versions. Reload to update the app.',
     },
@@ -116,7 +118,8 @@ export const text = {
   },
   agents: {
     title: 'Agents',
-    intro: 'Programs that speak the Agent Client Protocol. Countersign starts them in your folder and asks you before they act.',
+    intro:
+      'Programs that speak the Agent Client Protocol. Countersign starts them in your folder and asks you before they act.',
     ready: 'Ready',
     unknown: 'Not checked',
     missing: 'Not installed',
@@ -162,7 +165,8 @@ export const text = {
     explain: {
       mediated: 'Every effect passes through the bridge and waits for a decision.',
       cooperative: 'The agent asks before it acts, and is trusted to ask.',
-      unrestricted: 'The agent acts by itself. Its actions are recorded where it reports them, and cannot be held back.',
+      unrestricted:
+        'The agent acts by itself. Its actions are recorded where it reports them, and cannot be held back.',
     },
   },
   containment: {
@@ -213,7 +217,8 @@ export const text = {
     doCache: 'Keep offline again',
     remove: 'Delete…',
     removeTitle: 'Delete this conversation?',
-    removeBody: 'Its messages, attachments and recorded actions are erased from the bridge and from the offline copy. Signed receipts stay: they still prove what was decided, without showing it.',
+    removeBody:
+      'Its messages, attachments and recorded actions are erased from the bridge and from the offline copy. Signed receipts stay: they still prove what was decided, without showing it.',
     removeButton: 'Delete conversation',
     mode: 'Mode',
     model: 'Model',
@@ -247,7 +252,8 @@ export const text = {
     forget: 'Leave the list',
     stop: 'Close workspace…',
     stopTitle: (name: string) => `Close ${name}?`,
-    stopBody: 'Waiting approvals are withdrawn and its agents are stopped. Conversations and receipts stay; you can open it again at any time.',
+    stopBody:
+      'Waiting approvals are withdrawn and its agents are stopped. Conversations and receipts stay; you can open it again at any time.',
     stopButton: 'Close workspace',
     reset: 'Reset the practice folder…',
     resetTitle: 'Reset the practice folder?',
@@ -288,7 +294,8 @@ export const text = {
     shared: 'This file has more than one name.',
     copyPath: 'Copy path',
     addPath: 'Add to message',
-    addLines: (from: number, to: number) => (from === to ? `Add line ${from} to message` : `Add lines ${from}–${to} to message`),
+    addLines: (from: number, to: number) =>
+      from === to ? `Add line ${from} to message` : `Add lines ${from}–${to} to message`,
     clearLines: 'Clear selection',
     openFull: 'Next part',
     lines: (count: number) => plural(count, 'line', 'lines'),
@@ -302,7 +309,8 @@ export const text = {
     secretBody: 'It matches the list of files that hold keys or passwords. Neither the app nor an agent reads it.',
     reveal: 'Reveal once…',
     revealTitle: 'Reveal this file once?',
-    revealBody: 'You will see its content here until you leave it. The look is recorded with a signed receipt. Nothing of it goes to an agent.',
+    revealBody:
+      'You will see its content here until you leave it. The look is recorded with a signed receipt. Nothing of it goes to an agent.',
     revealButton: 'Reveal once',
     revealed: 'Revealed once; recorded with a receipt.',
     noWorkspace: 'Open a workspace to see its files.',
@@ -384,7 +392,8 @@ export const text = {
   },
   rules: {
     title: 'Rules',
-    intro: 'Answers you told Countersign to remember. Each acts only on exactly the same action of the same agent in the same folder.',
+    intro:
+      'Answers you told Countersign to remember. Each acts only on exactly the same action of the same agent in the same folder.',
     none: 'No rules yet. Choose “Always” on a card to make one.',
     allow: 'Allow',
     reject: 'Refuse',
@@ -448,7 +457,8 @@ export const text = {
     notifyOn: 'Show notifications',
     notifyBlocked: 'The browser has blocked notifications for this page.',
     offline: 'Offline copy',
-    offlineHint: 'Conversations you have seen are kept in this browser, so that you can read and search them with the bridge off.',
+    offlineHint:
+      'Conversations you have seen are kept in this browser, so that you can read and search them with the bridge off.',
     offlineOn: 'Keep an offline copy',
     offlineSize: (size: string, count: number) => `${size} in ${plural(count, 'conversation', 'conversations')}`,
     offlineClear: 'Clear the offline copy',
@@ -464,7 +474,8 @@ export const text = {
     revokeBody: 'Its key stops working at once and its offline copy is erased when it next asks.',
     logout: 'Sign out here',
     logoutTitle: 'Sign out of this browser?',
-    logoutBody: 'The key of this browser is deleted. The offline copy stays readable unless you clear it. Agents keep running; “bridge open” signs in again.',
+    logoutBody:
+      'The key of this browser is deleted. The offline copy stays readable unless you clear it. Agents keep running; “bridge open” signs in again.',
     shortcuts: 'Keyboard shortcuts',
     diagnostics: 'Diagnostics',
     fields: {
@@ -510,5 +521,8 @@ export const text = {
     notCached: 'This conversation is not in the offline copy.',
     notCachedHint: 'Conversations you have opened are kept. Start the bridge to read this one.',
   },
-  incompatible: { title: 'The app and the bridge differ', body: 'Cached conversations stay readable. Reload to get the version of the app that belongs to this bridge.' },
+  incompatible: {
+    title: 'The app and the bridge differ',
+    body: 'Cached conversations stay readable. Reload to get the version of the app that belongs to this bridge.',
+  },
 } as const;

@@ -38,7 +38,14 @@ export const formatDay = (at: number): string =>
 export const browserName = (userAgent: string): string => {
   const browser = /(Edg|OPR|Firefox|Chrome|Version)\/(\d+)/.exec(userAgent);
   const system = /Android|iPhone|iPad|Windows|Mac OS X|CrOS|Linux/.exec(userAgent)?.[0];
-  const names: Readonly<Record<string, string>> = { Edg: 'Edge', OPR: 'Opera', Chrome: 'Chromium', Version: 'Safari', 'Mac OS X': 'macOS', CrOS: 'ChromeOS' };
+  const names: Readonly<Record<string, string>> = {
+    Edg: 'Edge',
+    OPR: 'Opera',
+    Chrome: 'Chromium',
+    Version: 'Safari',
+    'Mac OS X': 'macOS',
+    CrOS: 'ChromeOS',
+  };
   if (browser === null || system === undefined) return userAgent;
   // Edge and Opera name Chrome first and themselves last.
   const own = /(Edg|OPR)\/(\d+)/.exec(userAgent) ?? browser;
@@ -79,4 +86,6 @@ const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u
 
 /** Paths, commands and names with what cannot be seen written out as an escape (U-40). */
 export const visible = (text: string): string =>
-  text.replace(unseen, (character) => character === '\n' || character === '\t' ? character : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  text.replace(unseen, (character) =>
+    character === '\n' || character === '\t' ? character : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
+  );

@@ -12,7 +12,11 @@ export type Run = readonly [kind: string, text: string];
 // The first line of a language compiles its grammar; with the default of 500 ms it came out cut off on a slow machine.
 const lineMs = 5000;
 const theme = createCssVariablesTheme({ name: 'roles', variablePrefix: '--x-', fontStyle: false });
-const highlighter = createHighlighterCoreSync({ themes: [theme], langs: [], engine: createJavaScriptRegexEngine({ forgiving: true }) });
+const highlighter = createHighlighterCoreSync({
+  themes: [theme],
+  langs: [],
+  engine: createJavaScriptRegexEngine({ forgiving: true }),
+});
 
 /** `var(--x-token-string-expression)` → `string-expression`. */
 const kind = (colour: string | undefined): string => /^var\(--x-token-([a-z-]+)\)$/.exec(colour ?? '')?.[1] ?? '';

@@ -28,7 +28,8 @@ export const whyInert = (facts: AllowFacts): Inert | null => {
 };
 
 /** A press or a key that a person made, once. */
-export const isOwnPress = (event: { readonly isTrusted: boolean; readonly repeat?: boolean }): boolean => event.isTrusted && event.repeat !== true;
+export const isOwnPress = (event: { readonly isTrusted: boolean; readonly repeat?: boolean }): boolean =>
+  event.isTrusted && event.repeat !== true;
 
 export interface Answers {
   readonly allow: ApprovalOption | null;
@@ -38,7 +39,9 @@ export interface Answers {
 }
 
 const first = (options: readonly ApprovalOption[], meaning: 'allow' | 'deny'): ApprovalOption | null =>
-  options.find((option) => option.meaning === meaning && option.kind.endsWith('_once')) ?? options.find((option) => option.meaning === meaning) ?? null;
+  options.find((option) => option.meaning === meaning && option.kind.endsWith('_once')) ??
+  options.find((option) => option.meaning === meaning) ??
+  null;
 
 export const answersOf = (options: readonly ApprovalOption[]): Answers => {
   const allow = first(options, 'allow');

@@ -6,7 +6,17 @@ import type { Outcome } from '#lib/state/contract.ts';
 
 export type CardApproval = Pick<
   EventData<'approval.requested'>,
-  'approvalId' | 'digest' | 'kind' | 'facts' | 'words' | 'options' | 'rule' | 'enforcement' | 'containment' | 'expiresAt' | 'actionBytes'
+  | 'approvalId'
+  | 'digest'
+  | 'kind'
+  | 'facts'
+  | 'words'
+  | 'options'
+  | 'rule'
+  | 'enforcement'
+  | 'containment'
+  | 'expiresAt'
+  | 'actionBytes'
 >;
 export interface CardAnswer {
   readonly value: 'allow' | 'deny';

@@ -14,7 +14,8 @@ export interface Key {
 }
 
 /** The key belongs to an input method; Safari says so only by its code, after the composition ended (case 42). */
-export const isInputMethod = (key: Pick<Key, 'isComposing' | 'keyCode'>): boolean => key.isComposing || key.keyCode === 229;
+export const isInputMethod = (key: Pick<Key, 'isComposing' | 'keyCode'>): boolean =>
+  key.isComposing || key.keyCode === 229;
 
 /** `modEnter`: Enter starts a line, Ctrl or ⌘ with it sends. */
 export const sends = (key: Key, modEnter: boolean): boolean => {
@@ -45,7 +46,9 @@ export const mentionOf = (path: string): string => (/[\s"]/.test(path) ? `@"${pa
 
 /** Paths mentioned in a text, once each, in order; a sentence's punctuation is not part of them. */
 export const mentions = (text: string): readonly string[] => {
-  const found = [...text.matchAll(/(?<=^|[\s([{])@(?:"([^"\n]+)"|([^\s"@]+))/g)].map((match) => match[1] ?? (match[2] ?? '').replace(/[.,;:!?)\]}]+$/, ''));
+  const found = [...text.matchAll(/(?<=^|[\s([{])@(?:"([^"\n]+)"|([^\s"@]+))/g)].map(
+    (match) => match[1] ?? (match[2] ?? '').replace(/[.,;:!?)\]}]+$/, ''),
+  );
   return [...new Set(found.filter((path) => path !== ''))];
 };
 

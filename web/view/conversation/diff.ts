@@ -44,11 +44,15 @@ const plain = (text: string): readonly Part[] => [{ text, changed: false }];
 const words = (oldText: string, newText: string): { old: readonly Part[]; new: readonly Part[] } | null => {
   if (oldText.length > wordUnits || newText.length > wordUnits) return null;
   const changes = diffWordsWithSpace(oldText, newText);
-  const same = changes.filter((change) => !change.added && !change.removed).reduce((sum, change) => sum + change.value.trim().length, 0);
+  const same = changes
+    .filter((change) => !change.added && !change.removed)
+    .reduce((sum, change) => sum + change.value.trim().length, 0);
   // Lines with nothing in common are two lines, not one changed one.
   if (same * 4 < Math.max(oldText.trim().length, newText.trim().length)) return null;
   const side = (gone: 'added' | 'removed'): Part[] =>
-    changes.filter((change) => !change[gone]).map((change) => ({ text: change.value, changed: change.added || change.removed }));
+    changes
+      .filter((change) => !change[gone])
+      .map((change) => ({ text: change.value, changed: change.added || change.removed }));
   return { old: side('added'), new: side('removed') };
 };
 
@@ -59,10 +63,17 @@ interface Numbers {
 
 const changeRows = (removed: readonly string[], added: readonly string[], at: Numbers): DiffRow[] => {
   const pairs = Math.min(removed.length, added.length);
-  const marked = pairs > wordPairs ? [] : Array.from({ length: pairs }, (_, index) => words(removed[index] ?? '', added[index] ?? ''));
+  const marked =
+    pairs > wordPairs
+      ? []
+      : Array.from({ length: pairs }, (_, index) => words(removed[index] ?? '', added[index] ?? ''));
   const out: DiffRow[] = [];
-  removed.forEach((text, index) => out.push({ kind: 'removed', oldLine: at.oldLine + index, parts: marked[index]?.old ?? plain(text) }));
-  added.forEach((text, index) => out.push({ kind: 'added', newLine: at.newLine + index, parts: marked[index]?.new ?? plain(text) }));
+  removed.forEach((text, index) =>
+    out.push({ kind: 'removed', oldLine: at.oldLine + index, parts: marked[index]?.old ?? plain(text) }),
+  );
+  added.forEach((text, index) =>
+    out.push({ kind: 'added', newLine: at.newLine + index, parts: marked[index]?.new ?? plain(text) }),
+  );
   at.oldLine += removed.length;
   at.newLine += added.length;
   return out;
@@ -85,7 +96,10 @@ export const diffRows = (oldText: string | null, newText: string): DiffView => {
   const newLines = lines(newText);
   // Ends of file are told apart by `endRows`; here only lines are matched.
   const close = (all: readonly string[]): string => (all.length === 0 ? '' : `${all.join('\n')}\n`);
-  const patch = structuredPatch('', '', close(oldLines), close(newLines), undefined, undefined, { context: contextLines, timeout: matchMs });
+  const patch = structuredPatch('', '', close(oldLines), close(newLines), undefined, undefined, {
+    context: contextLines,
+    timeout: matchMs,
+  });
   if (patch === undefined) return coarse(oldLines, newLines);
   const rows: DiffRow[] = [];
   const at: Numbers = { oldLine: 1, newLine: 1 };

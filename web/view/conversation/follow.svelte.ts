@@ -13,7 +13,10 @@ export interface Scroller {
   getItemOffset(index: number): number;
   getItemSize(index: number): number;
   scrollTo(offset: number): void;
-  scrollToIndex(index: number, options?: { align?: 'start' | 'center' | 'end' | 'nearest'; smooth?: boolean; offset?: number }): void;
+  scrollToIndex(
+    index: number,
+    options?: { align?: 'start' | 'center' | 'end' | 'nearest'; smooth?: boolean; offset?: number },
+  ): void;
 }
 
 const endPx = 32;
@@ -30,7 +33,8 @@ export class Follow {
   /** The end is kept in view. */
   private atEnd = true;
   private offset = 0;
-  private bringing: { readonly key: string; readonly what: keyof typeof bringMs; readonly untilMs: number } | null = null;
+  private bringing: { readonly key: string; readonly what: keyof typeof bringMs; readonly untilMs: number } | null =
+    null;
 
   scrolled(offset: number): void {
     const scroller = this.scroller;
@@ -45,7 +49,10 @@ export class Follow {
   }
 
   private look(scroller: Scroller, offset: number): void {
-    const range = [scroller.findItemIndex(offset), scroller.findItemIndex(offset + scroller.getViewportSize() - 1)] as const;
+    const range = [
+      scroller.findItemIndex(offset),
+      scroller.findItemIndex(offset + scroller.getViewportSize() - 1),
+    ] as const;
     if (range[0] !== this.range[0] || range[1] !== this.range[1]) this.range = range;
   }
 
@@ -54,9 +61,13 @@ export class Follow {
     const scroller = this.scroller;
     if (scroller === undefined || rows.length === 0) return;
     const { bringing } = this;
-    const index = bringing !== null && performance.now() < bringing.untilMs ? rows.findIndex((row) => row.key === bringing.key) : -1;
+    const index =
+      bringing !== null && performance.now() < bringing.untilMs
+        ? rows.findIndex((row) => row.key === bringing.key)
+        : -1;
     if (index !== -1 && bringing?.what === 'revealed') scroller.scrollToIndex(index, { align: 'center' });
-    else if (index !== -1 && scroller.getItemOffset(index) < scroller.getScrollSize() - scroller.getViewportSize()) scroller.scrollToIndex(index, { align: 'start' });
+    else if (index !== -1 && scroller.getItemOffset(index) < scroller.getScrollSize() - scroller.getViewportSize())
+      scroller.scrollToIndex(index, { align: 'start' });
     else if (index !== -1) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
     else if (this.atEnd && !hold) scroller.scrollToIndex(rows.length - 1, { align: 'end' });
     else this.scrolled(scroller.getScrollOffset());
@@ -100,7 +111,11 @@ export class Follow {
  * Whether the list changed above the reader, so that everything from the first row in view on keeps its distance from the
  * end. Pure. `range` is of the rows in view; a gap among them is what gets replaced, so a row that stays is looked for.
  */
-export const changedAbove = (before: readonly Row[], after: readonly Row[], range: readonly [number, number]): boolean => {
+export const changedAbove = (
+  before: readonly Row[],
+  after: readonly Row[],
+  range: readonly [number, number],
+): boolean => {
   for (let anchor = range[0]; anchor <= range[1]; anchor += 1) {
     const row = before[anchor];
     if (row === undefined) return false;

@@ -19,7 +19,12 @@ export const within = (workspacePath: string | null | undefined, path: string): 
  * Address that opens a file of the workspace beside its conversation; null for what does not lie in it. `path` is
  * absolute or from the workspace. The bridge judges the path again; this only keeps links away from where none can lead.
  */
-export const fileLink = (conversationId: string, workspacePath: string | null | undefined, path: string, line?: number): string | null => {
+export const fileLink = (
+  conversationId: string,
+  workspacePath: string | null | undefined,
+  path: string,
+  line?: number,
+): string | null => {
   const inside = within(workspacePath, path);
   if (inside === '' || inside.startsWith('/') || inside.split('/').includes('..')) return null;
   const query = new URLSearchParams({ file: inside, ...(line === undefined ? {} : { line: String(line) }) });
@@ -39,7 +44,10 @@ export const headAndTail = (text: string, maxUnits: number): Ends | null => {
   const headBreak = text.lastIndexOf('\n', part);
   const headEnd = whole(text, headBreak > part / 2 ? headBreak + 1 : part);
   const tailBreak = text.indexOf('\n', text.length - part);
-  const tailStart = whole(text, tailBreak !== -1 && tailBreak < text.length - part / 2 ? tailBreak + 1 : text.length - part);
+  const tailStart = whole(
+    text,
+    tailBreak !== -1 && tailBreak < text.length - part / 2 ? tailBreak + 1 : text.length - part,
+  );
   return { head: text.slice(0, headEnd), tail: text.slice(tailStart), hiddenUnits: tailStart - headEnd };
 };
 

@@ -75,7 +75,13 @@ export class Offers {
         .searchFiles(query)
         .then((found) => {
           if (mine !== this.asked || this.token === null) return;
-          this.list = found.slice(0, shown).map((file) => ({ kind: 'file', value: file.path, detail: file.type === 'directory' ? words.composer.folder : '' }));
+          this.list = found
+            .slice(0, shown)
+            .map((file) => ({
+              kind: 'file',
+              value: file.path,
+              detail: file.type === 'directory' ? words.composer.folder : '',
+            }));
           this.at = Math.min(this.at, Math.max(0, this.list.length - 1));
         });
     }, pauseMs);
@@ -85,13 +91,44 @@ export class Offers {
     const conversation = this.conversation();
     const { summary } = conversation;
     const wanted = query.toLowerCase();
-    const theirs = (summary?.commands ?? []).map((command): Offer => ({ kind: 'command', value: command.name, detail: command.hint === undefined ? command.description : `${command.description} · ${command.hint}` }));
+    const theirs = (summary?.commands ?? []).map((command): Offer => ({
+      kind: 'command',
+      value: command.name,
+      detail: command.hint === undefined ? command.description : `${command.description} · ${command.hint}`,
+    }));
     const taken = new Set(theirs.map((offer) => offer.value));
     const active = summary !== null && summary.state !== 'idle';
     const own: Offer[] = [
-      ...(active ? [{ kind: 'command' as const, value: 'stop', detail: words.composer.ours.stop, run: () => conversation.stop() }] : []),
-      ...(active ? [] : [{ kind: 'command' as const, value: 'restart', detail: words.composer.ours.restart, run: () => conversation.restart() }]),
-      ...(summary?.live === true && !active ? [{ kind: 'command' as const, value: 'close', detail: words.composer.ours.close, run: () => conversation.closeAgent() }] : []),
+      ...(active
+        ? [
+            {
+              kind: 'command' as const,
+              value: 'stop',
+              detail: words.composer.ours.stop,
+              run: () => conversation.stop(),
+            },
+          ]
+        : []),
+      ...(active
+        ? []
+        : [
+            {
+              kind: 'command' as const,
+              value: 'restart',
+              detail: words.composer.ours.restart,
+              run: () => conversation.restart(),
+            },
+          ]),
+      ...(summary?.live === true && !active
+        ? [
+            {
+              kind: 'command' as const,
+              value: 'close',
+              detail: words.composer.ours.close,
+              run: () => conversation.closeAgent(),
+            },
+          ]
+        : []),
     ];
     const all = [...theirs, ...own.filter((offer) => !taken.has(offer.value) && conversation.blocked === null)];
     const starts = all.filter((offer) => offer.value.toLowerCase().startsWith(wanted));

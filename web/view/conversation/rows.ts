@@ -9,7 +9,13 @@ export type Row =
   /** A block, or its older part, that is not here yet. */
   | { readonly kind: 'gap'; readonly key: string; readonly seq: number; readonly events: number }
   /** `under`: a card of the tool call right above it, which already names what it is about. */
-  | { readonly kind: 'entry'; readonly key: string; readonly seq: number; readonly entry: Exclude<Entry, ToolRow>; readonly under: boolean }
+  | {
+      readonly kind: 'entry';
+      readonly key: string;
+      readonly seq: number;
+      readonly entry: Exclude<Entry, ToolRow>;
+      readonly under: boolean;
+    }
   /** Consecutive tool calls. */
   | { readonly kind: 'tools'; readonly key: string; readonly seq: number; readonly tools: readonly ToolRow[] }
   | { readonly kind: 'footer'; readonly key: string; readonly seq: number; readonly block: BlockView }
@@ -41,10 +47,17 @@ const blockRows = (view: BlockView): readonly Row[] => {
   const rows: Row[] = [];
   const prefix = `${view.firstSeq}/`;
   const first = view.entries[0];
-  if (!view.complete) rows.push({ kind: 'gap', key: `${prefix}older`, seq: Math.max(view.firstSeq, (first?.seq ?? view.firstSeq) - 1), events: 40 });
+  if (!view.complete)
+    rows.push({
+      kind: 'gap',
+      key: `${prefix}older`,
+      seq: Math.max(view.firstSeq, (first?.seq ?? view.firstSeq) - 1),
+      events: 40,
+    });
   for (const entry of view.entries) {
     const last = rows.at(-1);
-    if (entry.kind !== 'tool') rows.push({ kind: 'entry', key: prefix + entry.key, seq: entry.seq, entry, under: isAbout(entry, last) });
+    if (entry.kind !== 'tool')
+      rows.push({ kind: 'entry', key: prefix + entry.key, seq: entry.seq, entry, under: isAbout(entry, last) });
     else if (last?.kind === 'tools') rows[rows.length - 1] = { ...last, tools: [...last.tools, entry] };
     else rows.push({ kind: 'tools', key: `${prefix}tools/${entry.key}`, seq: entry.seq, tools: [entry] });
   }
@@ -56,7 +69,8 @@ const blockRows = (view: BlockView): readonly Row[] => {
 export const transcriptRows = (source: RowSource): readonly Row[] => {
   const rows: Row[] = [];
   for (const slot of source.blocks) {
-    if (slot.view === null) rows.push({ kind: 'gap', key: `${slot.firstSeq}/gap`, seq: slot.firstSeq, events: slot.endSeq - slot.firstSeq });
+    if (slot.view === null)
+      rows.push({ kind: 'gap', key: `${slot.firstSeq}/gap`, seq: slot.firstSeq, events: slot.endSeq - slot.firstSeq });
     else for (const row of blockRows(slot.view)) rows.push(row);
   }
   for (const sending of source.sending) rows.push({ kind: 'sending', key: `sending/${sending.key}`, sending });

@@ -5,14 +5,20 @@
 const nearPx = 2;
 
 /** `button` is what must lie still. `onmove` may come often. Returns what stops the watch. */
-export const watchStillness = (card: HTMLElement, button: () => HTMLElement | null, onmove: () => void): (() => void) => {
+export const watchStillness = (
+  card: HTMLElement,
+  button: () => HTMLElement | null,
+  onmove: () => void,
+): (() => void) => {
   let seen = button()?.getBoundingClientRect() ?? null;
   let frame = 0;
   let over = false;
 
   const look = (): void => {
     const now = button()?.getBoundingClientRect() ?? null;
-    const moved = now !== null && (seen === null || Math.abs(now.top - seen.top) > nearPx || Math.abs(now.left - seen.left) > nearPx);
+    const moved =
+      now !== null &&
+      (seen === null || Math.abs(now.top - seen.top) > nearPx || Math.abs(now.left - seen.left) > nearPx);
     seen = now;
     if (moved) onmove();
   };
