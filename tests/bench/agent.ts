@@ -13,19 +13,27 @@ import { wallMs } from './clock.ts';
 interface Task {
   readonly stream?: number;
   readonly everyMs?: number;
+  /** Numbers go on from here, so that words of an earlier turn are not taken for these. */
+  readonly from?: number;
   readonly ask?: number;
 }
 
 const log = process.env['BENCH_LOG'];
 
-const stream = async (client: AgentContext, sessionId: string, count: number, everyMs: number): Promise<number[]> => {
+const stream = async (
+  client: AgentContext,
+  sessionId: string,
+  count: number,
+  everyMs: number,
+  from: number,
+): Promise<number[]> => {
   const times: number[] = [];
   const began = performance.now();
   for (let number = 1; number <= count; number += 1) {
     const due = began + number * everyMs - performance.now();
     if (due > 0) await sleep(due);
     times.push(wallMs());
-    const content = { type: 'text', text: `c${number}~ ` } as const;
+    const content = { type: 'text', text: `c${from + number}~ ` } as const;
     await client.notify('session/update', { sessionId, update: { sessionUpdate: 'agent_message_chunk', content } });
   }
   return times;
@@ -66,7 +74,7 @@ const connection = agent({ name: 'bench' })
     const times =
       task.stream === undefined
         ? await ask(client, params.sessionId, task.ask ?? 0)
-        : await stream(client, params.sessionId, task.stream, task.everyMs ?? 20);
+        : await stream(client, params.sessionId, task.stream, task.everyMs ?? 20, task.from ?? 0);
     if (log !== undefined) writeFileSync(log, JSON.stringify(times));
     return { stopReason: 'end_turn' };
   })

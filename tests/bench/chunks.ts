@@ -22,51 +22,54 @@ declare global {
 }
 
 /** Begins to watch; call before the stream starts. */
-export const watchChunks = (page: Page): Promise<void> =>
-  page.evaluate((selector) => {
-    // Date.now() just after it changed is exact; performance.now() has the fractions.
-    const edge = (): number => {
-      const at = Date.now();
-      while (Date.now() === at);
-      return Date.now() - performance.now();
-    };
-    const offset = Math.max(edge(), edge(), edge(), edge(), edge());
-    const wallMs = (): number => performance.now() + offset;
-    const watch: Watch = { latest: 0, dom: [], painted: [] };
-    window.benchChunks = watch;
-    const box = document.querySelector(selector) ?? document.body;
-    let waiting: number[] = [];
-    // Posted at the start of a frame, handled after its paint: what changed before or within the frame is on the screen.
-    const channel = new MessageChannel();
-    channel.port1.onmessage = () => {
-      const at = wallMs();
-      for (const number of waiting) watch.painted[number] = at;
-      waiting = [];
-    };
-    const frame = (): void => {
-      channel.port2.postMessage(0);
+export const watchChunks = (page: Page, from: number): Promise<void> =>
+  page.evaluate(
+    ({ selector, from: first }) => {
+      // Date.now() just after it changed is exact; performance.now() has the fractions.
+      const edge = (): number => {
+        const at = Date.now();
+        while (Date.now() === at);
+        return Date.now() - performance.now();
+      };
+      const offset = Math.max(edge(), edge(), edge(), edge(), edge());
+      const wallMs = (): number => performance.now() + offset;
+      const watch: Watch = { latest: first, dom: [], painted: [] };
+      window.benchChunks = watch;
+      const box = document.querySelector(selector) ?? document.body;
+      let waiting: number[] = [];
+      // Posted at the start of a frame, handled after its paint: what changed before or within the frame is on the screen.
+      const channel = new MessageChannel();
+      channel.port1.onmessage = () => {
+        const at = wallMs();
+        for (const number of waiting) watch.painted[number - first] = at;
+        waiting = [];
+      };
+      const frame = (): void => {
+        channel.port2.postMessage(0);
+        requestAnimationFrame(frame);
+      };
       requestAnimationFrame(frame);
-    };
-    requestAnimationFrame(frame);
-    const latest = (): number => {
-      const rows = box.querySelectorAll('[data-row]');
-      for (let at = rows.length - 1; at >= Math.max(0, rows.length - 4); at -= 1) {
-        const found = /c(\d+)~\s*$/.exec(rows[at]?.textContent.slice(-24).trimEnd() ?? '');
-        if (found !== null) return Number(found[1]);
-      }
-      return 0;
-    };
-    new MutationObserver(() => {
-      const number = latest();
-      if (number <= watch.latest) return;
-      const at = wallMs();
-      for (let one = watch.latest + 1; one <= number; one += 1) {
-        watch.dom[one] = at;
-        waiting.push(one);
-      }
-      watch.latest = number;
-    }).observe(box, { subtree: true, childList: true, characterData: true });
-  }, scroller);
+      const latest = (): number => {
+        const rows = box.querySelectorAll('[data-row]');
+        for (let at = rows.length - 1; at >= Math.max(0, rows.length - 4); at -= 1) {
+          const found = /c(\d+)~\s*$/.exec(rows[at]?.textContent.slice(-24).trimEnd() ?? '');
+          if (found !== null) return Number(found[1]);
+        }
+        return 0;
+      };
+      new MutationObserver(() => {
+        const number = latest();
+        if (number <= watch.latest) return;
+        const at = wallMs();
+        for (let one = watch.latest + 1; one <= number; one += 1) {
+          watch.dom[one - first] = at;
+          waiting.push(one);
+        }
+        watch.latest = number;
+      }).observe(box, { subtree: true, childList: true, characterData: true });
+    },
+    { selector: scroller, from },
+  );
 
 /** Waits until the last chunk is on the screen. */
 export const chunkTimes = async (page: Page, count: number): Promise<ChunkTimes> => {

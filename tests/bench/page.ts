@@ -9,23 +9,26 @@ import { atMost, figure, timesFloor, type Row } from './measure.ts';
 const usable = { selector: '.home .button.primary:not([disabled])' } as const;
 
 interface Wire {
-  /** Bytes that came over the network, heads included. */
+  /** Bytes of JS and CSS that came over the network, as they were packed; their heads apart. */
   code: number;
+  heads: number;
+  files: number;
+  /** Everything, heads included. */
   all: number;
   readonly hosts: Set<string>;
 }
 
 /** Counts from now on what the page loads over the network; caches and the service worker are not the network. */
 const countWire = async (page: Page): Promise<Wire> => {
-  const wire: Wire = { code: 0, all: 0, hosts: new Set() };
+  const wire: Wire = { code: 0, heads: 0, files: 0, all: 0, hosts: new Set() };
   const cdp = await page.context().newCDPSession(page);
-  const codeRequests = new Set<string>();
+  const codeHeads = new Map<string, number>();
   const local = new Set<string>();
   cdp.on('Network.requestWillBeSent', ({ request }) => {
     if (/^(https?|wss?):/.test(request.url)) wire.hosts.add(new URL(request.url).host);
   });
   cdp.on('Network.responseReceived', ({ requestId, type, response }) => {
-    if (type === 'Script' || type === 'Stylesheet') codeRequests.add(requestId);
+    if (type === 'Script' || type === 'Stylesheet') codeHeads.set(requestId, response.encodedDataLength);
     if (response.fromDiskCache === true || response.fromServiceWorker === true || response.fromPrefetchCache === true)
       local.add(requestId);
   });
@@ -33,7 +36,11 @@ const countWire = async (page: Page): Promise<Wire> => {
   cdp.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
     if (local.has(requestId)) return;
     wire.all += encodedDataLength;
-    if (codeRequests.has(requestId)) wire.code += encodedDataLength;
+    const head = codeHeads.get(requestId);
+    if (head === undefined) return;
+    wire.code += encodedDataLength - head;
+    wire.heads += head;
+    wire.files += 1;
   });
   await cdp.send('Network.enable');
   return wire;
@@ -53,6 +60,7 @@ export const wireRows = async (ground: Ground): Promise<Row[]> => {
   const origin = new URL(bridge.ready.origin).host;
   const code: number[] = [];
   const warm: number[] = [];
+  let heads = '';
   const strangers = new Set<string>();
   for (let run = 0; run < 5; run += 1) {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
@@ -62,6 +70,7 @@ export const wireRows = async (ground: Ground): Promise<Row[]> => {
     await page.locator(usable.selector).waitFor();
     await page.waitForTimeout(300);
     code.push(cold.code / 1024);
+    heads = `${cold.files} files with heads of ${(cold.heads / 1024).toFixed(0)} KiB on top`;
     // The worker installs itself after the first page; then the app is opened again.
     await page.evaluate(() => navigator.serviceWorker.ready.then(() => undefined));
     await page.waitForTimeout(500);
@@ -83,7 +92,7 @@ export const wireRows = async (ground: Ground): Promise<Row[]> => {
         unit: 'KiB',
         floor: null,
         ours: figure(code),
-        note: `the worker then keeps ${offlineKiB().toFixed(0)} KiB for offline`,
+        note: `${heads}; the worker then keeps ${offlineKiB().toFixed(0)} KiB for offline`,
       },
       120,
     ),

@@ -168,7 +168,7 @@ const put = async (
   const firstWords = `first of ${messages}`;
   const lastWords = `last of ${messages}`;
   const row = { conversationId, ...conversation, title, agentId: agent.agentId, agentTitle: agent.title };
-  const header = JSON.stringify(newHeader({ acceptUnrestricted: false, titled: true, modeId: null }));
+  const header = JSON.stringify(newHeader({ acceptUnrestricted: true, titled: true, modeId: null }));
   await ledger.commit((tx) => {
     tx.putConversation({
       ...row,

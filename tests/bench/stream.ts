@@ -62,7 +62,7 @@ export const agentGround = async (ground: Ground, name: string): Promise<AgentGr
       });
     },
     times: async () => {
-      for (let tries = 0; tries < 600; tries += 1) {
+      for (let tries = 0; tries < 1200; tries += 1) {
         if (existsSync(log)) return JSON.parse(readFileSync(log, 'utf8')) as number[];
         await sleep(50);
       }
@@ -82,9 +82,10 @@ const p50p95 = (one: readonly number[]): string =>
 const streamInto = async (
   pages: readonly Page[],
   count: number,
+  from: number,
   run: () => Promise<readonly number[]>,
 ): Promise<Delays> => {
-  for (const page of pages) await watchChunks(page);
+  for (const page of pages) await watchChunks(page, from);
   const sent = await run();
   const dom: number[] = [];
   const painted: number[] = [];
@@ -117,7 +118,7 @@ const floorOf = async (ground: Ground, scene: Scene): Promise<Delays[]> => {
         pages.push(page);
       }
       await first.page.waitForTimeout(300);
-      measured.push(await streamInto(pages, scene.count, () => bare.stream(scene.count, scene.everyMs)));
+      measured.push(await streamInto(pages, scene.count, 0, () => bare.stream(scene.count, scene.everyMs)));
       await first.context.close();
     }
   } finally {
@@ -140,14 +141,14 @@ const oursOf = async (ground: Ground, agent: AgentGround, scene: Scene, conversa
       pages.push(page);
     }
     // The agent starts with its first turn; that is not what is measured here.
-    if (run === 0) {
+    if (run === 0 || conversationId === undefined) {
       await agent.prompt(id, { stream: 1, everyMs: 1 });
       await agent.times();
     }
     await first.page.waitForTimeout(1500);
     measured.push(
-      await streamInto(pages, scene.count, async () => {
-        await agent.prompt(id, { stream: scene.count, everyMs: scene.everyMs });
+      await streamInto(pages, scene.count, (run + 1) * 10_000, async () => {
+        await agent.prompt(id, { stream: scene.count, everyMs: scene.everyMs, from: (run + 1) * 10_000 });
         return agent.times();
       }),
     );
@@ -200,7 +201,7 @@ const judge = (
 
 export const streamRows = async (ground: Ground): Promise<Row[]> => {
   const agent = await agentGround(ground, 'stream');
-  const scene = { count: 150, everyMs: 20, tabs: 1, runs: 5 };
+  const scene = { count: 100, everyMs: 20, tabs: 1, runs: 5 };
   const floors = await floorOf(ground, scene);
   const ours = await oursOf(ground, agent, scene);
   const long = await oursOf(ground, agent, scene, agent.longId);
@@ -213,7 +214,7 @@ export const streamRows = async (ground: Ground): Promise<Row[]> => {
 
 export const tabsRows = async (ground: Ground): Promise<Row[]> => {
   const agent = await agentGround(ground, 'tabs');
-  const four = { count: 150, everyMs: 20, tabs: 4, runs: 5 };
+  const four = { count: 100, everyMs: 20, tabs: 4, runs: 5 };
   const fast = { count: 1000, everyMs: 2, tabs: 1, runs: 5 };
   return [
     // A tenth of OpenCode's 82–114 ms, an eighth of its 229.
