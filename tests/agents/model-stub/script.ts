@@ -73,7 +73,10 @@ export const decide = (asked: Asked): Answer => {
   const { text, results } = lastPrompt(asked);
   // Titles and suggestions are asked for with the same prompt and no tools: they must not act.
   if (asked.tools.length === 0) return { kind: 'text', text: 'A title' };
-  const directives = directivesIn(text);
+  const all = directivesIn(text);
+  // What follows an endless answer was asked after that was interrupted: some agents send both as one message.
+  const interrupted = all.findLastIndex(({ kind }, at) => kind === 'slow' && at < all.length - 1);
+  const directives = all.slice(interrupted + 1);
   const acting = directives.filter(({ kind }) => kind === 'write' || kind === 'shell');
   const next = acting[results.length];
   const said = directives.flatMap((each) => (each.kind === 'say' ? [each.text] : [])).join(' ');

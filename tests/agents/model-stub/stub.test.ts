@@ -194,6 +194,7 @@ describe('what the stub decides', () => {
     );
     // A turn that was interrupted before its first word leaves two prompts in a row.
     expect(decide(asked([user('[[slow]]'), user('[[say again]]')]))).toEqual({ kind: 'text', text: 'again' });
+    expect(decide(asked([user('[[slow]]\n\n[[say again]]')]))).toEqual({ kind: 'text', text: 'again' });
   });
 
   test('a side call without tools gets a title, and one that wants JSON gets its members', () => {
