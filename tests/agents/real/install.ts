@@ -10,6 +10,12 @@ import { delimiter, dirname, join } from 'node:path';
 export const realAgents = {
   kimi: { packages: ['@moonshot-ai/kimi-code@2.1.0'], bin: 'kimi', version: '2.1.0' },
   gemini: { packages: ['@google/gemini-cli@0.61.0'], bin: 'gemini', version: '0.61.0' },
+  claude: { packages: ['@agentclientprotocol/claude-agent-acp@0.101.0'], bin: 'claude-agent-acp', version: '0.101.0' },
+  codex: { packages: ['@agentclientprotocol/codex-acp@2.6.0'], bin: 'codex-acp', version: '2.6.0' },
+  opencode: { packages: ['opencode-ai@1.18.33'], bin: 'opencode', version: '1.18.33' },
+  pi: { packages: ['@earendil-works/pi-coding-agent@1.6.0', 'pi-acp@0.0.34'], bin: 'pi-acp', version: '1.6.0' },
+  qwen: { packages: ['@qwen-code/qwen-code@0.24.4'], bin: 'qwen', version: '0.24.4' },
+  copilot: { packages: ['@github/copilot@1.0.102'], bin: 'copilot', version: '1.0.102' },
 } as const;
 export type RealAgentId = keyof typeof realAgents;
 

@@ -21,7 +21,7 @@ export interface Prepared {
 
 interface Recipe {
   readonly args: readonly string[];
-  readonly env: (stubUrl: string) => Readonly<Record<string, string>>;
+  readonly env: (stubUrl: string, home: string) => Readonly<Record<string, string>>;
   /** Path below the home, and content. */
   readonly settings: (stubUrl: string) => readonly (readonly [path: string, content: string])[];
   readonly authenticate?: { readonly methodId: string };
@@ -65,6 +65,115 @@ const recipes: Readonly<Record<RealAgentId, Recipe>> = {
     ],
     authenticate: { methodId: 'gemini-api-key' },
   },
+  claude: {
+    args: [],
+    env: (stubUrl) => ({ ANTHROPIC_BASE_URL: stubUrl, ANTHROPIC_API_KEY: 'sk-ant-mock' }),
+    settings: () => [],
+  },
+  codex: {
+    args: [],
+    // Its home must not lie below TMPDIR: it makes no sandbox helpers there.
+    env: (_, home) => ({ TMPDIR: join(home, 'tmp') }),
+    settings: (stubUrl) => [
+      [
+        '.codex/config.toml',
+        [
+          'model = "gpt-5.5"',
+          'model_provider = "mock"',
+          'check_for_update_on_startup = false',
+          '[features]',
+          'plugins = false',
+          'apps = false',
+          '[analytics]',
+          'enabled = false',
+          '[model_providers.mock]',
+          'name = "Mock"',
+          `base_url = "${stubUrl}/v1"`,
+          'wire_api = "responses"',
+          '',
+        ].join('\n'),
+      ],
+      ['tmp/.keep', ''],
+    ],
+  },
+  opencode: {
+    args: ['acp'],
+    env: () => ({}),
+    settings: (stubUrl) => [
+      [
+        '.config/opencode/opencode.json',
+        JSON.stringify({
+          model: 'mock/mock-model',
+          small_model: 'mock/mock-model',
+          enabled_providers: ['mock'],
+          provider: {
+            mock: {
+              npm: '@ai-sdk/openai-compatible',
+              name: 'Mock',
+              options: { baseURL: `${stubUrl}/v1`, apiKey: 'mock' },
+              models: { 'mock-model': { name: 'Mock', tool_call: true, limit: { context: 100_000, output: 8000 } } },
+            },
+          },
+        }),
+      ],
+    ],
+  },
+  pi: {
+    args: [],
+    env: () => ({}),
+    settings: (stubUrl) => [
+      [
+        '.pi/agent/models.json',
+        JSON.stringify({
+          providers: {
+            mock: {
+              baseUrl: `${stubUrl}/v1`,
+              api: 'openai-completions',
+              apiKey: 'mock',
+              models: [{ id: 'mock-model' }],
+            },
+          },
+        }),
+      ],
+      [
+        '.pi/agent/settings.json',
+        JSON.stringify({ defaultProvider: 'mock', defaultModel: 'mock-model', quietStartup: true }),
+      ],
+      // Pi has no permission system; this is how its users give it one.
+      [
+        '.pi/agent/extensions/gate.js',
+        `export default (pi) => pi.on('tool_call', async ({ toolName, toolCallId, input }, { ui }) => {
+  if (!['write', 'edit', 'bash'].includes(toolName)) return;
+  if (!(await ui.confirm(toolName, JSON.stringify({ toolCallId, input })))) return { block: true, reason: 'denied' };
+});
+`,
+      ],
+    ],
+  },
+  qwen: {
+    args: ['--acp', '--auth-type', 'openai', '--approval-mode', 'default'],
+    env: (stubUrl) => ({ OPENAI_API_KEY: 'mock', OPENAI_BASE_URL: `${stubUrl}/v1`, OPENAI_MODEL: 'mock-model' }),
+    settings: () => [
+      [
+        '.qwen/settings.json',
+        JSON.stringify({
+          privacy: { usageStatisticsEnabled: false },
+          general: { enableAutoUpdate: false },
+          security: { folderTrust: { enabled: true } },
+        }),
+      ],
+    ],
+  },
+  copilot: {
+    args: ['--acp'],
+    env: (stubUrl) => ({
+      COPILOT_PROVIDER_BASE_URL: `${stubUrl}/v1`,
+      COPILOT_PROVIDER_API_KEY: 'mock',
+      COPILOT_MODEL: 'mock-model',
+      COPILOT_OFFLINE: 'true',
+    }),
+    settings: () => [],
+  },
 };
 
 /**
@@ -89,7 +198,7 @@ export const prepareAgent = async (
     HOME: where.home,
     LANG: 'C.UTF-8',
     TERM: 'dumb',
-    ...recipe.env(where.stubUrl),
+    ...recipe.env(where.stubUrl, where.home),
   };
   return { id, command: installed.bin, args: recipe.args, env, files, authenticate: recipe.authenticate ?? null };
 };
