@@ -9,7 +9,9 @@ import { self } from '$app/service-worker';
 const prefix = 'countersign-shell-';
 const page = '/';
 const urlOf = (entry: { path: string }): string => `/${entry.path.replace(/^\//, '')}`;
-const shell = [page, ...new Set([...immutable, ...assets].map(urlOf))];
+// Pictures for the browser's install dialog are no part of the shell.
+const isShown = (url: string): boolean => !url.startsWith('/screenshots/');
+const shell = [page, ...new Set([...immutable, ...assets].map(urlOf).filter(isShown))];
 const known = new Set(shell);
 
 /** FNV-1a of the list of files: two builds of one version never share a cache, so none is overwritten while in use. */
