@@ -126,25 +126,23 @@ export const send = async (page: Page, text: string): Promise<void> => {
   await expect(composer(page)).toHaveValue('');
 };
 
-/** On a small window the end of a card has to be scrolled into view before it can be allowed. */
+/** In a small window the end of a card has to be seen before it can be allowed; the card leads there. */
 export const readToTheEnd = async (page: Page): Promise<void> => {
-  for (let turns = 0; turns < 10 && (await waiting(page).getByText('Read to the end first').isVisible()); turns += 1) {
-    await log(page).hover();
-    await page.mouse.wheel(0, 120);
-    await page.waitForTimeout(100);
-  }
+  const lead = waiting(page).getByRole('button', { name: 'Read to the end first' });
+  await page.waitForTimeout(300);
+  if (await lead.isVisible()) await lead.click();
 };
 
 /**
  * Allows the card that waits, as a person with a mouse does, and answers the digest that stood on it. A card that moved
  * under the pointer rightly ignores the press (R-13), so a person presses once more.
  */
-export const allow = async (page: Page): Promise<string> => {
+export const allow = async (page: Page, by = 'Allow'): Promise<string> => {
   const card = waiting(page).first();
   await expect(card).toBeVisible({ timeout: 20_000 });
   const digest = (await card.getAttribute('data-digest')) ?? '';
   const same = page.locator(`article.card[data-digest="${digest}"]`);
-  const button = same.getByRole('button', { name: 'Allow', exact: true });
+  const button = same.getByRole('button', { name: by, exact: true });
   await expect(async () => {
     await readToTheEnd(page);
     if ((await same.getAttribute('data-state')) === 'pending') await button.click({ timeout: 2000 });
