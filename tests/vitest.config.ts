@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     testTimeout: 20_000,
+    // Vitest leaves one of two cores unused by itself; most of what is tested waits for processes.
+    maxWorkers: 2,
     projects: [
       {
         test: {
