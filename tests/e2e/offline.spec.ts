@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type BrowserContext, type Page } from '@playwright/test';
 import { temporary, type Bridge } from '../bridge/process.ts';
-import { ask, composer, connection, expect, log, make, refusedConnection, said, test, Watch } from './ground.ts';
+import type { Watch } from './ground.ts';
+import { ask, composer, connection, expect, log, make, refusedConnection, said, test } from './ground.ts';
 
 /** A profile on disk, as an installed app has one; closed and opened again within a test. */
 class Profile {
