@@ -29,10 +29,16 @@ const overview = async (): Promise<string> => {
   return `bridge VERB [options]\n\n${lines.join('\n')}\n\n"bridge VERB --help" says more. --state DIR and --json work everywhere.\n`;
 };
 
-const cacheCompiledCode = (args: readonly string[]): void => {
+/** As the verb itself will read it: `--state DIR` or `--state=DIR`. */
+const stateOption = (args: readonly string[]): string | undefined => {
+  const joined = args.find((each) => each.startsWith('--state='));
   const at = args.indexOf('--state');
+  return joined?.slice('--state='.length) ?? (at === -1 ? undefined : args[at + 1]);
+};
+
+const cacheCompiledCode = (args: readonly string[]): void => {
   try {
-    enableCompileCache(join(stateDirectories(at === -1 ? undefined : args[at + 1]).private, 'compile-cache'));
+    enableCompileCache(join(stateDirectories(stateOption(args)).private, 'compile-cache'));
   } catch {
     // A state directory that cannot be used is reported by the verb itself, in full.
   }

@@ -42,9 +42,7 @@ export interface Serves {
   } | null;
   readonly terminals: {
     create(request: CreateTerminalRequest, signal: AbortSignal): Promise<TerminalId>;
-    output(
-      request: TerminalId,
-    ): Promise<{
+    output(request: TerminalId): Promise<{
       output: string;
       truncated: boolean;
       exitStatus: { exitCode: number | null; signal: string | null } | null;

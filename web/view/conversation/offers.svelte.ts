@@ -75,13 +75,11 @@ export class Offers {
         .searchFiles(query)
         .then((found) => {
           if (mine !== this.asked || this.token === null) return;
-          this.list = found
-            .slice(0, shown)
-            .map((file) => ({
-              kind: 'file',
-              value: file.path,
-              detail: file.type === 'directory' ? words.composer.folder : '',
-            }));
+          this.list = found.slice(0, shown).map((file) => ({
+            kind: 'file',
+            value: file.path,
+            detail: file.type === 'directory' ? words.composer.folder : '',
+          }));
           this.at = Math.min(this.at, Math.max(0, this.list.length - 1));
         });
     }, pauseMs);
