@@ -68,7 +68,7 @@ test.describe('T07 case 69', () => {
 
     watch.trust(stranger);
     watch.allow(new RegExp(`console: .*${stranger.slice(-5)}|ERR_|WebSocket connection|CORS|Failed to load resource`));
-    const page = await context.newPage();
+    let page = await context.newPage();
     await page.goto(stranger);
     const logged = bridge.log.length;
     const theirs = await page.evaluate(tryAll, { origin, base });
@@ -80,6 +80,7 @@ test.describe('T07 case 69', () => {
       [`${base}logout`, 'text/plain'],
       ['/launch', 'application/x-www-form-urlencoded'],
     ] as const) {
+      page = await context.newPage();
       await page.goto(stranger);
       const [answer] = await Promise.all([
         page.waitForResponse((one) => one.url() === origin + path),
