@@ -63,6 +63,12 @@ export class Watch {
   }
 }
 
+/** Not only shown: what starts a conversation can be pressed once the exchange is over and the page is live. */
+export const expectSignedIn = async (page: Page): Promise<void> => {
+  await expect(page.getByRole('heading', { name: 'Your agents ask, you countersign.' })).toBeVisible();
+  await expect(page.getByRole('main').getByRole('button', { name: 'New conversation' })).toBeEnabled();
+};
+
 interface Parts {
   bridge: Bridge;
   watch: Watch;
@@ -98,7 +104,7 @@ export const test = base.extend<Parts & Options>({
     await use(async () => {
       const page = await context.newPage();
       await page.goto(bridge.ready.launchUrl);
-      await expect(page.getByRole('heading', { name: 'Your agents ask, you countersign.' })).toBeVisible();
+      await expectSignedIn(page);
       return page;
     });
   },

@@ -5,7 +5,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium, type BrowserContext, type Page } from '@playwright/test';
 import { temporary, type Bridge } from '../bridge/process.ts';
-import { ask, composer, connection, expect, log, make, refusedConnection, said, test, Watch } from './ground.ts';
+import {
+  ask,
+  composer,
+  connection,
+  expect,
+  expectSignedIn,
+  log,
+  make,
+  refusedConnection,
+  said,
+  test,
+  Watch,
+} from './ground.ts';
 
 /** A profile on disk, as an installed app has one; closed and opened again within a test. */
 class Profile {
@@ -53,7 +65,7 @@ interface Table {
 const signedIn = async (profile: Profile, bridge: Bridge): Promise<Page> => {
   const page = await profile.open();
   await page.goto(bridge.ready.launchUrl);
-  await expect(page.getByRole('heading', { name: 'Your agents ask, you countersign.' })).toBeVisible();
+  await expectSignedIn(page);
   return page;
 };
 
@@ -75,6 +87,7 @@ profiles(
     await ask(bridge, first, 'explain the code');
     const second = await make(bridge);
     await ask(bridge, second, 'plan something');
+    const unread = await make(bridge);
     let page = await signedIn(profile, bridge);
     for (const [id, told] of [
       [first, 'daybook'],
@@ -82,6 +95,8 @@ profiles(
     ] as const) {
       await page.goto(`${bridge.ready.origin}/c/${id}`);
       await expect(log(page)).toContainText(told);
+      // What is read is kept a moment later.
+      await page.waitForTimeout(1500);
     }
     await controlled(page);
     const cdp = await page.context().newCDPSession(page);
@@ -105,6 +120,8 @@ profiles(
     await expect(page.getByText('Searching the offline copy.')).toBeVisible();
     await page.keyboard.press('Enter');
     await expect(page).toHaveURL(new RegExp(`/c/${second}`));
+    await page.goto(`${ready.origin}/c/${unread}`);
+    await expect(page.getByText('This conversation is not in the offline copy.')).toBeVisible();
     await page.goto(`${ready.origin}/c/${first}`);
     await expect(log(page)).toContainText('daybook');
     await composer(page).fill('hello from the dark');
