@@ -16,7 +16,7 @@ import {
   refusedConnection,
   said,
   test,
-  Watch,
+  type Watch,
 } from './ground.ts';
 
 /** A profile on disk, as an installed app has one; closed and opened again within a test. */
