@@ -130,6 +130,7 @@ const test = (node) => {
   const readE2e = () => {
     if (!existsSync(e2e)) return { passed: 0, failed: 1, skipped: 0 };
     const { stats } = JSON.parse(readFileSync(e2e, 'utf8'));
+    if (stats.flaky > 0) say(`${stats.flaky} browser tests passed at the second try only.`);
     return { passed: stats.expected + stats.flaky, failed: stats.unexpected, skipped: stats.skipped };
   };
   const only = rest[0];

@@ -10,6 +10,8 @@ export default defineConfig({
   testDir: 'e2e',
   fullyParallel: false,
   workers: 2,
+  // What passes at the second try is reported as flaky.
+  retries: process.env['CI'] === undefined ? 0 : 1,
   timeout: 90_000,
   expect: { timeout: 10_000 },
   outputDir: '../test-results',

@@ -18,6 +18,8 @@ export default defineConfig({
           ],
           environment: 'node',
           pool: 'forks',
+          // Hundreds of real processes on a shared machine: one more try there, none at a desk.
+          retry: process.env['CI'] === undefined ? 0 : 1,
           // Real processes on a machine that may run much else beside them: patience costs nothing where all is well.
           testTimeout: 90_000,
           hookTimeout: 90_000,
