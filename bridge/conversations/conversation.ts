@@ -416,6 +416,7 @@ export class Conversation {
   /** Ends the process and keeps the history. */
   async close(by: 'operator' | 'bridge_stopped' | 'idle'): Promise<void> {
     const byOperator = by === 'operator';
+    this.#intake.deafen(true);
     if (this.#turn !== null) {
       await this.#rooms.desk.withdraw(
         { conversationId: this.id },
@@ -427,7 +428,7 @@ export class Conversation {
         byOperator ? 'The conversation was closed.' : 'The bridge was stopped.',
       );
     }
-    const ended = await this.#seat.stop(byOperator ? 'stopped' : by);
+    const ended = await this.#seat.stop(byOperator ? 'stopped' : by).finally(() => this.#intake.deafen(false));
     if (ended) await this.#rooms.ledger.commit((tx) => this.#append(tx, { type: 'conversation.closed', data: { by } }));
   }
 

@@ -52,6 +52,7 @@ export class Intake {
   #chain: Promise<void> = Promise.resolve();
   #segment: Segment | null = null;
   #idle: NodeJS.Timeout | null = null;
+  #isDeaf = false;
 
   constructor(host: IntakeHost) {
     this.#host = host;
@@ -59,8 +60,14 @@ export class Intake {
 
   /** Takes one item; never throws, never blocks. */
   take(item: AgentItem): void {
+    if (this.#isDeaf) return;
     this.#host.heard(answers.has(item.type));
     void this.enqueue(() => this.#handle(item));
+  }
+
+  /** While the process is being ended after its turn was: what it still says belongs to nothing and is not kept. */
+  deafen(isDeaf: boolean): void {
+    this.#isDeaf = isDeaf;
   }
 
   /** Runs after everything taken so far. */
