@@ -5,7 +5,10 @@ import { signText, type Identity } from './identity.ts';
 const channel = (url: string): Channel => {
   const socket = new WebSocket(url);
   const made: Channel = {
-    send: (text) => socket.send(text),
+    // Between the start of an ending and `onClose` a socket takes nothing more and complains aloud; the client asks again.
+    send: (text) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    },
     close: (code, reason) => socket.close(code, reason),
     onOpen: null,
     onMessage: null,
