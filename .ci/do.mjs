@@ -231,7 +231,6 @@ if (task === 'start') {
   const child = spawn(node, ['bridge/main.ts', 'start', ...rest], {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, COUNTERSIGN_LAUNCH_DIRECTORY: process.env.INIT_CWD ?? process.cwd() },
   });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   child.on('exit', (code, signal) => process.exit(signal === null ? (code ?? 1) : 1));

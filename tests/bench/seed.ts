@@ -111,7 +111,7 @@ const turnEvents = (turn: Turn, next: (below: number) => number): EventDraft[] =
   const toolCallId = `call-${turn.number}`;
   const outputBytes = Math.min(maxOutput, Math.floor(turn.bytes / 2));
   const answerBytes = Math.max(120, Math.floor((turn.bytes - outputBytes - 300) / (perTurn - 1)));
-  const path = `/work/src/${vocabulary[next(20)] ?? ''}.ts`;
+  const path = `/home/user/src/${vocabulary[next(20)] ?? ''}.ts`;
   const events: EventDraft[] = [
     { type: 'turn.started', turnId, data: { messageId, by: 'operator' } },
     { type: 'message', turnId, data: { messageId, role: 'user', text: `${turn.asked} ${sentence(next)}` } },
