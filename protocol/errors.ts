@@ -50,6 +50,7 @@ export const errors = {
   invalid_proof: ['The decision was not signed by this session.', false],
   stale_policy: ['The rules changed while this was open. Review it again.', false],
   unknown_rule: ['This rule does not exist.', false],
+  invalid_rule: ['This rule cannot be saved.', false],
   unsafe_key: ['The signing key of the receipts is not safe to use.', false],
   unknown_receipt: ['This receipt does not exist.', false],
   // workspace

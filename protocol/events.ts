@@ -3,6 +3,7 @@
  * a type this version does not know is kept whole and shown as a safe generic row.
  */
 import { limits } from './limits.ts';
+import { ruleScope } from './policy.ts';
 import { count, list, name, sha256, text, time, uuid, z } from './schema.ts';
 
 const id = name(128);
@@ -153,6 +154,55 @@ export const cardDiff = z.strictObject({
 });
 export type CardDiff = z.infer<typeof cardDiff>;
 
+/**
+ * What a shell parser, or an argv by itself, says of a command (R-02). Everything is text of the command itself, never
+ * run or expanded; null where only the shell would know.
+ */
+export const commandReading = z.strictObject({
+  form: z.enum(['argv', 'shell']),
+  /** In order. `name` as it would be looked up, after trampolines were resolved; `via` the trampolines passed, outermost first. */
+  programs: list(
+    z.strictObject({
+      name: z.nullable(text(1000)),
+      args: list(z.nullable(text(4000)), 200),
+      via: list(text(100), 20),
+    }),
+    100,
+  ),
+  /** `&&` `||` `|` `|&` `;` `&` `newline` `subshell` `group` `!`, and `if` `for` `while` `case` `function`, in order of appearance. */
+  operators: list(text(20), 200),
+  redirections: list(
+    z.strictObject({
+      operator: text(8),
+      target: z.nullable(text(limits.pathBytes)),
+      place: z.enum(['inside', 'outside', 'secret', 'agent_config', 'device', 'unknown']),
+    }),
+    100,
+  ),
+  /** Text inside `$(…)`, backquotes and `<(…)`. */
+  substitutions: list(text(1000), 50),
+  /** Variables set for a program or by assignment; names only. */
+  assignments: list(text(200), 100),
+  hereDocuments: count,
+  /** Host names and addresses in URLs and in the arguments of programs known to connect. */
+  hosts: list(text(300), 50),
+  install: z.optional(
+    z.strictObject({
+      manager: text(40),
+      packages: list(text(300), 100),
+      registry: z.optional(text(500)),
+      global: z.boolean(),
+      /** Lifecycle scripts of packages may run. */
+      scripts: z.boolean(),
+    }),
+  ),
+  /** Why it cannot be read to its end; plain sentences; empty when it can. */
+  uninspectable: list(text(300), 20),
+  /** One program, no operator, substitution, assignment, trampoline, line break; redirections only inside. Only this may match by program. */
+  simple: z.boolean(),
+});
+export type CommandReading = z.infer<typeof commandReading>;
+
 /** What the bridge itself established about an action (principle 2); the agent's words are kept apart. */
 export const approvalFacts = z.strictObject({
   /** One plain sentence by the bridge: "Write src/date.ts", "Run npm test". Never the agent's title. */
@@ -161,6 +211,8 @@ export const approvalFacts = z.strictObject({
   /** A command line whose parts are not known as argv (an agent's own shell tool). */
   commandText: z.optional(words),
   cwd: z.optional(path),
+  /** What `argv` or `commandText` would do, as parsed. */
+  reading: z.optional(commandReading),
   env: z.optional(list(text(200), 200)),
   paths: list(z.strictObject({ path, place: z.enum(['inside', 'outside', 'secret', 'agent_config', 'unknown']) }), 200),
   diffs: list(cardDiff, 100),
@@ -175,15 +227,8 @@ export const approvalFacts = z.strictObject({
 });
 export type ApprovalFacts = z.infer<typeof approvalFacts>;
 
-/** The exact rule an "always" would save, readable before saving. */
-export const ruleOffer = z.strictObject({
-  kind: z.enum(actionKinds),
-  agentId: text(100),
-  workspaceId: text(100),
-  /** Digest of the action with nonce, turn and conversation left out: only the same bytes match again. */
-  match: sha256,
-  sentence: text(1000),
-});
+/** What an "always" could save: the first scope is the narrowest, and the one `remember` alone saves. */
+export const ruleOffer = z.strictObject({ scopes: list(ruleScope, 6).check(z.minLength(1)) });
 export type RuleOffer = z.infer<typeof ruleOffer>;
 
 export const withdrawReasons = ['agent', 'turn_ended', 'conversation_closed', 'bridge_restarted', 'changed'] as const;
@@ -310,6 +355,8 @@ export const eventData = {
     words: z.strictObject({ title: z.optional(text(2000)), description: z.optional(text(16_000)) }),
     options: list(approvalOption, 50),
     rule: z.nullable(ruleOffer),
+    /** Why it was asked or decided, by the bridge: R-15. */
+    because: z.optional(text(1000)),
     enforcement: z.enum(enforcements),
     containment: z.enum(containments),
     expiresAt: time,

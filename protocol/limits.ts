@@ -224,6 +224,8 @@ export const limits = {
   actionBytes: 512 * KiB,
   /** One page of rules that one can still read. */
   rules: 1000,
+  /** A command line that a rule may hold word for word, and that is parsed at all; longer ones are uninspectable. */
+  ruleTextUnits: 16 * KiB,
   /** Wall clock against monotonic clock: a larger difference is a step, and the receipt says so. */
   clockStepMs: 2 * second,
   /** Line edits looked for when counting a diff; beyond it the changed middle counts as replaced whole. */

@@ -6,12 +6,16 @@ import { approvalMethods } from './methods/approval.ts';
 import { connectionMethods } from './methods/connection.ts';
 import { conversationMethods } from './methods/conversation.ts';
 import type { Method } from './methods/method.ts';
+import { policyMethods } from './methods/policy.ts';
+import { receiptMethods } from './methods/receipt.ts';
 import { workspaceMethods } from './methods/workspace.ts';
 import type { z } from './schema.ts';
 
 export const methods = {
   ...conversationMethods,
   ...approvalMethods,
+  ...policyMethods,
+  ...receiptMethods,
   ...connectionMethods,
   ...workspaceMethods,
 } as const satisfies Record<string, Method>;

@@ -2,7 +2,8 @@
 import type { Actor } from '#protocol/actor.ts';
 import type { ActionKind, ApprovalFacts, ApprovalOption, Outcome, WithdrawReason } from '#protocol/events.ts';
 import type { Json } from '#protocol/json.ts';
-import type { ApprovalView, RuleView } from '#protocol/methods/approval.ts';
+import type { ApprovalView } from '#protocol/methods/approval.ts';
+import type { RuleView } from '#protocol/policy.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
 import type { AgentIdentity } from '../agents/contract.ts';
 import type { ReceiptRow, Tx } from '../ledger/contract.ts';

@@ -1,6 +1,8 @@
 /** What a client sees of approvals, rules and receipts: stored rows joined with the titles and paths people know. */
 import type { EventData } from '#protocol/events.ts';
-import type { ApprovalState, ApprovalView, ReceiptSummary, RuleView } from '#protocol/methods/approval.ts';
+import type { ApprovalState, ApprovalView } from '#protocol/methods/approval.ts';
+import type { ReceiptSummary } from '#protocol/methods/receipt.ts';
+import type { RuleView } from '#protocol/policy.ts';
 import type { ApprovalRecord, Reads, ReceiptRow, RuleRow } from '../ledger/contract.ts';
 
 const statusOf = (record: ApprovalRecord): ApprovalState => {

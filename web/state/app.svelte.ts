@@ -3,7 +3,8 @@
  * comes from the bridge or from the offline copy of what the bridge once said.
  */
 import type { AgentSummary, ConversationSummary } from '#protocol/methods/conversation.ts';
-import type { ApprovalView, RuleView } from '#protocol/methods/approval.ts';
+import type { ApprovalView } from '#protocol/methods/approval.ts';
+import type { RuleView } from '#protocol/policy.ts';
 import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
 import type { SessionSummary } from '#protocol/methods/connection.ts';
 import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';

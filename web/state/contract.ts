@@ -4,7 +4,8 @@
  */
 import type { BlobRef } from '#protocol/events.ts';
 import type { ErrorCode } from '#protocol/errors.ts';
-import type { ApprovalView, ReceiptSummary } from '#protocol/methods/approval.ts';
+import type { ApprovalView } from '#protocol/methods/approval.ts';
+import type { ReceiptSummary } from '#protocol/methods/receipt.ts';
 import type { ConversationSummary, PromptPart } from '#protocol/methods/conversation.ts';
 import type { ActivityFrame } from '#protocol/frames.ts';
 import type { ApprovalRow, BlockView, MessageRow } from '#protocol/view.ts';

@@ -1,7 +1,7 @@
 /** One conversation as the views see it (contract.ts). Its facts come by the feed or from the offline copy, never from here. */
 import type { BlobRef } from '#protocol/events.ts';
 import type { ActivityFrame, Draft } from '#protocol/frames.ts';
-import type { ReceiptSummary } from '#protocol/methods/approval.ts';
+import type { ReceiptSummary } from '#protocol/methods/receipt.ts';
 import type { ConversationSummary, PromptPart } from '#protocol/methods/conversation.ts';
 import { liveRow } from '#protocol/project.ts';
 import { applyEvent } from '#protocol/summary.ts';
