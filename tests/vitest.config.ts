@@ -1,10 +1,13 @@
+import { fileURLToPath } from 'node:url';
 import { svelte } from '@sveltejs/vite-plugin-svelte';
 import { defineConfig } from 'vitest/config';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** One project per ring: `node` for protocol and bridge on real parts, `web` for rune classes and pure view code. */
 export default defineConfig({
   test: {
-    root: new URL('..', import.meta.url).pathname,
+    root,
     testTimeout: 20_000,
     // Vitest leaves one of two cores unused by itself; most of what is tested waits for processes.
     maxWorkers: 2,
@@ -12,7 +15,7 @@ export default defineConfig({
       {
         test: {
           name: 'node',
-          root: new URL('..', import.meta.url).pathname,
+          root,
           include: [
             'tests/{house,protocol,gate,ledger,conversations,agents,approvals,files,trust,cli,bridge}/**/*.test.ts',
           ],
@@ -30,7 +33,7 @@ export default defineConfig({
         resolve: { conditions: ['browser'] },
         test: {
           name: 'web',
-          root: new URL('..', import.meta.url).pathname,
+          root,
           include: ['tests/web/**/*.test.ts'],
           environment: 'node',
         },

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { noBlob, Recorder, say, stage, type Stage } from './recorder.ts';
 
@@ -99,6 +100,37 @@ describe('the practice agent (G-12)', () => {
     await again.prompt(say('what did I ask you?'), noBlob);
     expect(host.said()).toContain('make a plan');
     expect(host.said()).not.toContain('I am the practice agent');
+  });
+
+  it('remembers what it was asked when it was killed in the middle of the answer', async () => {
+    const agent = await begin(new Recorder());
+    const turn = agent.prompt(say('count to 500'), noBlob).catch((error: unknown) => error);
+    await sleep(600);
+    process.kill(agent.pid, 'SIGKILL');
+    await turn;
+    const host = new Recorder();
+    const again = await (on as Stage).start('practice', host, { sessionId: agent.ready.sessionId });
+    await again.prompt(say('what did I ask you?'), noBlob);
+    expect(host.said()).toContain('count to 500');
+  });
+
+  it('adds a note at a time, each a write of its own', async () => {
+    const host = new Recorder();
+    const agent = await begin(host);
+    await agent.prompt(say('note: water the plants'), noBlob);
+    await agent.prompt(say('note: feed the cat'), noBlob);
+    expect(await readFile(join((on as Stage).workspace, 'NOTES.md'), 'utf8')).toBe(
+      '# Notes\n\n- water the plants\n- feed the cat\n',
+    );
+  });
+
+  it('asks to clean up with a compound command, and the command is refused', async () => {
+    const host = new Recorder();
+    host.allow = false;
+    const agent = await begin(host);
+    await agent.prompt(say('clean up'), noBlob);
+    expect(host.commands).toEqual([expect.stringContaining('rm -rf ./test')]);
+    expect(await readFile(join((on as Stage).workspace, 'test/slug.test.js'), 'utf8')).toContain('slugify');
   });
 
   it('explains, renames, and says what it can do', async () => {

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
-const build = new URL('../../build', import.meta.url).pathname;
+const build = fileURLToPath(new URL('../../build', import.meta.url));
 const wireBytes = (path: string): number => {
   const packed = join(build, `${path}.br`);
   return statSync(existsSync(packed) ? packed : join(build, path)).size;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EventData } from '#protocol/events.ts';
@@ -25,7 +26,7 @@ afterEach(async () => {
   directory.remove();
 });
 const start = (file: string, ...args: string[]) => {
-  const child = spawn(process.execPath, [new URL(file, import.meta.url).pathname, ...args], {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url)), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   children.push(child);

@@ -80,6 +80,11 @@ const takeTurn = async (
   const { sessionId, cwd, turns } = session.notes;
   const controller = new AbortController();
   session.turn = controller;
+  const before = session.notes;
+  const keep = (said: string): Promise<void> => {
+    session.notes = withTurn(before, { prompt, said });
+    return writeNotes(state, session.notes);
+  };
   const voice = new Voice({
     client,
     sessionId,
@@ -89,6 +94,7 @@ const takeTurn = async (
     pace: Number.isFinite(pace) ? pace : 1,
   });
   try {
+    await keep(''); // a turn that is killed was still asked
     if (turns.length === 0)
       await client.notify('session/update', {
         sessionId,
@@ -105,8 +111,7 @@ const takeTurn = async (
     throw error;
   } finally {
     session.turn = null;
-    session.notes = withTurn(session.notes, { prompt, said: voice.said });
-    await writeNotes(state, session.notes);
+    await keep(voice.said);
   }
 };
 

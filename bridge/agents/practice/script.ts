@@ -24,6 +24,8 @@ const abilities = [
   'rename a function, for example “rename slugify to toSlug”',
   'make a plan',
   'count to 200 slowly, to watch a stream or to interrupt one',
+  'note something, for example “note: water the plants”',
+  'clean up with one long command, to see what a card makes of it',
   'delete everything, to see a request you should deny',
 ];
 const whatICan = (): string =>
@@ -164,6 +166,26 @@ const destroy = async (voice: Voice): Promise<void> => {
   );
 };
 
+const note = async (voice: Voice, prompt: string): Promise<void> => {
+  const path = 'NOTES.md';
+  const line = (/note(?:\s+down)?\s*[:,]?\s*(.+)/is.exec(prompt)?.[1] ?? '').replace(/\s+/g, ' ').slice(0, 200);
+  if (line === '') return voice.say('Tell me what to note: “note: water the plants”.\n');
+  const before = await voice.read(path);
+  await voice.write(path, before ?? '', `${before ?? '# Notes\n\n'}- ${line}\n`);
+  await voice.say(`Noted in \`${path}\`.\n`);
+};
+
+/** Looks harmless at its beginning and is not at its end: what a card has to show. */
+const cleanUp = async (voice: Voice): Promise<void> => {
+  await voice.say('I tidy up with one command. Read the card before you answer: not all of it is tidying.\n');
+  const { exitCode } = await voice.run('sh', ['-c', 'ls src && rm -rf ./test && echo "export PATH=." >> .envrc']);
+  await voice.say(
+    exitCode === 0
+      ? 'You allowed it: `test` is gone, and `.envrc` would change your shell. “Reset practice workspace” brings everything back.\n'
+      : `The command failed with exit code ${exitCode ?? 'unknown'}.\n`,
+  );
+};
+
 const count = async (voice: Voice, prompt: string): Promise<void> => {
   const to = Math.min(Number(/\d+/.exec(prompt)?.[0] ?? 20), 10_000);
   await voice.count(to);
@@ -179,6 +201,8 @@ const remember = async (voice: Voice, _prompt: string, before: readonly string[]
 const requests: readonly Request[] = [
   { name: 'remember', matches: /\b(remember|asked you|what did i)\b/i, act: remember },
   { name: 'count', matches: /\bcount to \d+/i, act: count },
+  { name: 'note', matches: /^\s*(please\s+)?\/?note\b/i, act: note },
+  { name: 'clean up', matches: /\bclean(\s|-)?up\b|\btidy\b/i, act: cleanUp },
   { name: 'delete', matches: /\b(delete|remove|wipe|erase)\b|\brm -/i, act: destroy },
   { name: 'rename', matches: /\brename\b/i, act: renameFunction },
   { name: 'plan', matches: /\bplan\b/i, act: plan },
