@@ -55,6 +55,22 @@ export const policyMethods = {
     mutates: true,
     errors: [],
   },
+  /** What each preset consists of, to be read before switching. */
+  'policy.presets': {
+    params: z.strictObject({}),
+    result: z.strictObject({
+      presets: list(
+        z.strictObject({
+          preset: z.enum(presets),
+          rules: list(z.strictObject({ draft: ruleDraft, sentence: text(1000) }), limits.rules),
+        }),
+        presets.length,
+      ),
+    }),
+    capability: 'policy',
+    mutates: false,
+    errors: [],
+  },
   /** A new rule, or another text for one of the operator's. */
   'policy.put': {
     params: z.strictObject({ draft: ruleDraft, ruleId: z.optional(uuid) }),
