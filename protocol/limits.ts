@@ -232,6 +232,10 @@ export const limits = {
   diffEdits: 1000,
   /** A PKCS#8 Ed25519 key is 119 bytes; anything much larger is not one. */
   keyFileBytes: 4 * KiB,
+  /** A checkpoint of the log: three short lines and a few signatures of witnesses. */
+  checkpointUnits: 2000,
+  /** Receipts between two checkpoints signed unasked: a rollback beyond the last one is noticed. */
+  checkpointReceipts: 256,
 
   // Files
   /** A few screens of rows. */

@@ -192,6 +192,14 @@ export const fromBase64 = (encoded: string, kind: keyof typeof alphabets = 'base
   return toBase64(bytes, kind) === encoded ? bytes : null;
 };
 
+const hexDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+/** Lower-case hex, as digests are written in statements. */
+export const toHex = (bytes: Uint8Array): string => {
+  let hex = '';
+  for (const byte of bytes) hex += hexDigits[byte] ?? '';
+  return hex;
+};
+
 /** The envelope as it is shown and exported: DSSE's JSON, members in canonical order. */
 export const envelopeText = (sealed: {
   readonly payload: Uint8Array;

@@ -48,7 +48,7 @@ export const receiptMethods = {
   'log.checkpoint': {
     params: z.strictObject({}),
     /** C2SP signed note; `size` receipts under it. */
-    result: z.strictObject({ size: count, root: hash, checkpoint: text(2000) }),
+    result: z.strictObject({ size: count, root: hash, checkpoint: text(limits.checkpointUnits) }),
     capability: 'receipt.read',
     mutates: false,
     errors: [],
@@ -107,7 +107,7 @@ export const receiptMethods = {
       publicKey: text(500),
       bridgeId: uuid,
       inclusion: z.strictObject({ index: count, size: count, hashes: list(hash, 64) }),
-      checkpoint: text(2000),
+      checkpoint: text(limits.checkpointUnits),
     }),
     capability: 'receipt.read',
     mutates: false,
