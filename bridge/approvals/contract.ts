@@ -3,7 +3,6 @@ import type { Actor } from '#protocol/actor.ts';
 import type { ActionKind, ApprovalFacts, ApprovalOption, Outcome, WithdrawReason } from '#protocol/events.ts';
 import type { Json } from '#protocol/json.ts';
 import type { ApprovalView } from '#protocol/methods/approval.ts';
-import type { RuleView } from '#protocol/policy.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
 import type { AgentIdentity } from '../agents/contract.ts';
 import type { ReceiptRow, Tx } from '../ledger/contract.ts';
@@ -104,7 +103,7 @@ export interface Desk {
   standing(conversationId: string, answer: StandingAnswer | null): void;
   list(params: Params<'approval.list'>): { approvals: ApprovalView[]; more: boolean };
   get(approvalId: string): ApprovalView | null;
-  rules(): { generation: number; digest: string; rules: RuleView[] };
+  rules(): Answer<'policy.get'>;
   changeRule(actor: Actor, ruleId: string, change: 'remove' | 'disable' | 'enable'): Promise<{ receiptId: string }>;
   /** At boot, in one transaction with the rest of recovery: pending → withdrawn{bridge_restarted}. */
   recover(tx: Tx): void;

@@ -369,7 +369,8 @@ export const createDesk = (options: DeskOptions): Desk => {
 
     rules: () => {
       const rules = ledger.read.rules();
-      return { generation: generation(ledger.read), digest: policyDigest(rules), rules: ruleViews(ledger.read, rules) };
+      const views = ruleViews(ledger.read, rules);
+      return { generation: generation(ledger.read), digest: policyDigest(rules), preset: 'custom', rules: views };
     },
 
     recover: (tx) => recoverApprovals(tx, seal, now()),

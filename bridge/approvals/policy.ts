@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import type { ActionKind, RuleOffer } from '#protocol/events.ts';
 import { canonical, type Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
+import type { RuleDraft } from '#protocol/policy.ts';
 import type { RuleRow } from '../ledger/contract.ts';
 import type { ApprovalRequest } from './contract.ts';
 
@@ -60,27 +61,31 @@ export const ruleSentence = (effect: 'allow' | 'reject', request: ApprovalReques
 export const offerRule = (request: ApprovalRequest): RuleOffer | null => {
   if (request.facts.uninspectable || verbs[request.kind] === undefined) return null;
   if (request.facts.risks.some((risk) => risk.code === 'unannounced')) return null;
-  return {
-    kind: request.kind,
+  const draft: RuleDraft = {
+    effect: 'allow',
     agentId: request.agent.id,
     workspaceId: request.workspace.id,
-    match: matchDigest(request),
-    sentence: ruleSentence('allow', request),
+    match: { by: 'exact', digest: matchDigest(request) },
+    expiresAt: null,
+    uses: null,
+    limit: null,
   };
+  return { scopes: [{ draft, sentence: ruleSentence('allow', request), matches: [], misses: [] }] };
 };
 
-const matches = (rule: RuleRow, offer: RuleOffer): boolean =>
-  rule.enabled &&
-  rule.kind === offer.kind &&
-  rule.agentId === offer.agentId &&
-  rule.workspaceId === offer.workspaceId &&
-  rule.match === offer.match;
+/** What an exact rule is compared with: the digest of the offered exact scope. */
+export const exactDigest = (offer: RuleOffer | null): string | null => {
+  const match = offer?.scopes[0]?.draft.match;
+  return match?.by === 'exact' ? match.digest : null;
+};
 
 /** What the rules say of a request; without an offer nothing can match. */
 export const evaluate = (rules: readonly RuleRow[], offer: RuleOffer | null): PolicyVerdict => {
-  if (offer === null) return { verdict: 'ask' };
+  const digest = exactDigest(offer);
+  if (digest === null) return { verdict: 'ask' };
   for (const effect of ['reject', 'allow'] as const) {
-    const rule = rules.find((candidate) => candidate.effect === effect && matches(candidate, offer));
+    // The digest covers kind, agent and workspace too.
+    const rule = rules.find((each) => each.effect === effect && each.enabled && each.match === digest);
     if (rule !== undefined) return { verdict: effect, ruleId: rule.ruleId, sentence: rule.sentence };
   }
   return { verdict: 'ask' };

@@ -11,7 +11,7 @@ import { uuidv7 } from '#protocol/ids.ts';
 import type { ReceiptPredicate } from '#protocol/receipts.ts';
 import type { ReceiptRow, RuleRow, Tx } from '../ledger/contract.ts';
 import type { ApprovalRequest, Desk } from './contract.ts';
-import { hasRoom, policyDigest, ruleSentence } from './policy.ts';
+import { exactDigest, hasRoom, policyDigest, ruleSentence } from './policy.ts';
 import type { DeskSeal } from './seal.ts';
 
 type Decision = NonNullable<ReceiptPredicate['decision']>;
@@ -158,22 +158,22 @@ const remember = (
   actor: Actor | null,
   now: number,
 ): void => {
-  const { rule, request } = card;
-  if (rule === null)
+  const { request } = card;
+  const match = exactDigest(card.rule);
+  if (match === null)
     throw new Refusal('decision_not_offered', { message: 'No exact rule can be saved for this action.' });
   const effect = value === 'allow' ? 'allow' : 'reject';
   const rules = tx.rules();
-  const known = rules.find((row) => row.effect === effect && row.match === rule.match);
+  const known = rules.find((row) => row.effect === effect && row.match === match);
   if (known === undefined && !hasRoom(rules)) {
     throw new Refusal('decision_not_offered', { message: 'As many rules are saved as allowed. Remove one first.' });
   }
-  const { kind, agentId, workspaceId, match } = rule;
   const row: RuleRow = known ?? {
     ruleId: uuidv7(now, randomBytes),
     effect,
-    kind,
-    agentId,
-    workspaceId,
+    kind: request.kind,
+    agentId: request.agent.id,
+    workspaceId: request.workspace.id,
     match,
     sentence: ruleSentence(effect, request),
     createdAt: now,

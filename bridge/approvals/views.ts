@@ -53,7 +53,15 @@ export const approvalView = (read: Reads, record: ApprovalRecord): ApprovalView 
 
 export const ruleViews = (read: Reads, rules: readonly RuleRow[]): RuleView[] => {
   const paths = new Map(read.workspaces().map((workspace) => [workspace.workspaceId, workspace.path]));
-  return rules.map((rule) => ({ ...rule, workspacePath: paths.get(rule.workspaceId) ?? '' }));
+  return rules.map(({ kind: _, match, ...rule }) => ({
+    ...rule,
+    match: { by: 'exact', digest: match },
+    source: 'remembered',
+    expiresAt: null,
+    uses: null,
+    limit: null,
+    workspacePath: paths.get(rule.workspaceId) ?? '',
+  }));
 };
 
 export const receiptSummary = (row: ReceiptRow): ReceiptSummary => ({

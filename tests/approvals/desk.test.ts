@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Actor } from '#protocol/actor.ts';
+import type { RuleOffer } from '#protocol/events.ts';
 import { approvalView } from '#protocol/methods/approval.ts';
 import type { Params } from '#protocol/methods.ts';
 import { statementSchema } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
 import type { ReceiptRow } from '../../bridge/ledger/contract.ts';
 import { describePermission } from '../../bridge/approvals/describe.ts';
+import { exactDigest } from '../../bridge/approvals/policy.ts';
 import { verifyAll } from '../../bridge/approvals/reader.ts';
 import {
   about,
@@ -142,14 +144,14 @@ describe('R-11 the order of checks', () => {
   const rejectRule = (): Promise<unknown> =>
     room.ledger.commit((tx) => {
       const record = tx.approvals({ state: 'pending', limit: 1 })[0]!;
-      const { rule } = JSON.parse(record.request) as { rule: { match: string } };
+      const { rule } = JSON.parse(record.request) as { rule: RuleOffer };
       tx.putRule({
         ruleId: randomUUID(),
         effect: 'reject',
         kind: 'file.write',
         agentId: 'practice',
         workspaceId,
-        match: rule.match,
+        match: exactDigest(rule)!,
         sentence: 'no',
         createdAt: 1,
         hits: 0,

@@ -103,7 +103,7 @@ describe('a remembered rule', () => {
     const prompt = `[[edit notes.txt the same words]]`;
     const one = await talk.send(prompt);
     const asked = await first(talk);
-    expect(asked.data.rule?.sentence).toContain('notes.txt');
+    expect(asked.data.rule?.scopes[0]?.sentence).toContain('notes.txt');
     await talk.decide(asked, 'allow', { remember: true });
     await talk.ended(one.turnId);
     const { rules } = await client.call('policy.get', {});
