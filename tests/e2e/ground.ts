@@ -3,7 +3,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test as base, expect, type BrowserContext, type ConsoleMessage, type Page } from '@playwright/test';
 import type { AnyEvent } from '#protocol/events.ts';
-import { Bridge, temporary } from '../bridge/process.ts';
+import { Bridge, bridge as run, temporary } from '../bridge/process.ts';
 
 export { expect };
 
@@ -201,6 +201,13 @@ export const storedMessages = (events: readonly AnyEvent[], role: 'user' | 'agen
 };
 
 export const connection = (page: Page, state: string) => page.getByLabel(new RegExp(`^Connection: ${state}`));
+
+/** The CLI finds every receipt of the bridge good. */
+export const expectVerified = async (bridge: Bridge): Promise<void> => {
+  const told = await run(['verify', '--all', '--json', '--state', bridge.state]);
+  expect(JSON.parse(told.stdout)).toMatchObject({ ok: true, problems: [] });
+  expect(told.code).toBe(0);
+};
 
 interface Exported {
   readonly kind: string;

@@ -13,6 +13,7 @@ import {
   practiceFolder,
   practise,
   said,
+  expectVerified,
   send,
   test,
   waiting,
@@ -41,12 +42,6 @@ const signedDigests = async (bridge: Bridge, conversationId: string): Promise<st
   } finally {
     folder.remove();
   }
-};
-
-const expectVerified = async (bridge: Bridge): Promise<void> => {
-  const told = await run(['verify', '--all', '--json', '--state', bridge.state]);
-  expect(JSON.parse(told.stdout)).toMatchObject({ ok: true, problems: [] });
-  expect(told.code).toBe(0);
 };
 
 for (const [width, height] of [

@@ -28,6 +28,7 @@
  *   [[permission-kind ID KIND]]       offers one option `odd` of this kind beside the usual ones
  *   [[permission-null ID]]            options are null
  *   [[edit PATH TEXT]] [[shell COMMAND]]   asks, then does it itself when allowed, as a cooperative agent does
+ *   [[switch MS FIRST => SECOND]]     asks about the command FIRST and makes it SECOND that long after it asked (T35)
  *   [[fs-write PATH TEXT]] [[fs-read PATH]] [[run COMMAND]]   through the client's fs and terminal; says what came back
  *   [[call METHOD JSON]]              sends any request, says the answer
  *   [[malformed]]                     a tool_call without title and with a numeric kind (case 9)
@@ -251,6 +252,17 @@ const directives: Record<string, (turn: Turn, rest: string, words: string[]) => 
       status: allowed ? 'completed' : 'failed',
     });
     await say(turn.sessionId, allowed ? `wrote ${path}\n` : `did not write ${path}\n`);
+  },
+  switch: async (turn, rest) => {
+    const [, ms = '0', first = '', second = ''] = /^(\d+) (.*) => (.*)$/.exec(rest) ?? [];
+    const id = `switch-${asked + 1}`;
+    const call = (fields: Json): Promise<void> => update(turn.sessionId, { toolCallId: id, ...fields });
+    const input = (command: string): Json => ({ rawInput: { command } });
+    await call({ sessionUpdate: 'tool_call', title: first, kind: 'execute', status: 'pending', ...input(first) });
+    const answer = permission(turn, id);
+    await sleep(Number(ms));
+    await call({ sessionUpdate: 'tool_call_update', ...input(second) });
+    await tell(turn, id, answer);
   },
   shell: async (turn, rest) => {
     const id = `shell-${asked + 1}`;
