@@ -284,6 +284,12 @@ export const limits = {
   unknownUnits: 16 * KiB,
   /** Offline copy, least recently opened evicted first. */
   offlineBytes: 200 * MiB,
+  /** Receipts with their proofs kept for checking without the bridge: a few days of work, about 10 MB. */
+  offlineReceipts: 400,
+  /** A receipt about a larger action is shown, not kept. */
+  offlineReceiptBytes: 256 * KiB,
+  /** Signatures a page has under way at once: enough to keep the browser's threads busy, a few hundred kB. */
+  verifyWindow: 128,
   /** Markdown longer than this renders as plain text with head and tail. */
   markdownUnits: 64 * KiB,
   /** Plain output above this shows head and tail until asked. */
