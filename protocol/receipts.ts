@@ -212,6 +212,10 @@ export const envelopeText = (sealed: {
     signatures: [{ keyid: sealed.keyId, sig: toBase64(sealed.signature) }],
   });
 
+/** Padded, in one of the two alphabets: DSSE asks verifiers to accept either. */
+const fromEither = (encoded: string): Uint8Array | null =>
+  fromBase64(encoded) ?? (/[+/]/.test(encoded) ? null : fromBase64(encoded.replaceAll('-', '+').replaceAll('_', '/')));
+
 /** The sealed bytes of an envelope's JSON text, or null where it is not one. */
 export const openEnvelope = (
   envelope: string,
@@ -225,8 +229,8 @@ export const openEnvelope = (
   const read = z.safeParse(envelopeSchema, parsed);
   if (!read.success) return null;
   const [signed] = read.data.signatures;
-  const payload = fromBase64(read.data.payload);
-  const signature = signed === undefined ? null : fromBase64(signed.sig);
+  const payload = fromEither(read.data.payload);
+  const signature = signed === undefined ? null : fromEither(signed.sig);
   return payload === null || signature === null || signed === undefined
     ? null
     : { payload, signature, keyId: signed.keyid };
