@@ -19,6 +19,7 @@ export const receiptOrigin = (bridgeId: string): string => `countersign.local/lo
 
 const digest = z.object({ sha256 });
 const id = name(500);
+const signingKey = z.object({ keyId: name(100), publicKey: base64url(400) });
 
 /** Unknown members are ignored on reading (in-toto parsing rules); what is known must be there. */
 export const predicateSchema = z.object({
@@ -101,6 +102,11 @@ export const predicateSchema = z.object({
   ),
   /** The page key of a session: what its decisions' proofs are checked with. SPKI, base64url. */
   session: z.nullable(z.object({ id: uuid, keyId: name(100), publicKey: base64url(400) })),
+  /**
+   * A change of the signing key (R-26). Two receipts of one subject carry it: the first signed by the former key, the next
+   * by the new one. Every later receipt is signed by the new key. SPKI, base64url. Absent from all others.
+   */
+  rotation: z.optional(z.object({ former: signingKey, next: signingKey })),
   bridge: z.object({
     version: text(64),
     assetDigest: text(128),

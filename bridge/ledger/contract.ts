@@ -66,6 +66,26 @@ export interface ReceiptRow {
   readonly sentence: string;
 }
 
+export interface VerifyRow extends ReceiptRow {
+  readonly action: Uint8Array | null;
+  /** Its conversation was deleted, and the action with it. */
+  readonly actionDeleted: boolean;
+  /** As the log holds it; null where the receipt is older than the log. */
+  readonly leaf: Uint8Array | null;
+}
+
+/** A signed state of the log that is kept. */
+export interface CheckpointRow {
+  readonly size: number;
+  /** 32 bytes. */
+  readonly root: Uint8Array;
+  /** C2SP signed note. */
+  readonly note: string;
+  readonly at: number;
+  /** `here`, or where it was anchored: `git PATH`, `file PATH`, `line`. */
+  readonly place: string;
+}
+
 export interface ApprovalRecord {
   readonly approvalId: string;
   readonly conversationId: string;
@@ -159,6 +179,18 @@ export interface Reads {
   }): ReceiptRow[];
   /** Every receipt in order, streamed. */
   allReceipts(): Iterable<ReceiptRow>;
+  /** Every receipt in order, streamed, with all that verifying it needs. */
+  allToVerify(): Iterable<VerifyRow>;
+  /** Key rotation receipts in order. */
+  rotations(): ReceiptRow[];
+  /** How many receipts the log holds. */
+  logSize(): number;
+  /** A complete node of the log (protocol/log.ts `NodeReader`). */
+  logNode(level: number, index: number): Uint8Array | null;
+  /** By size, from the smallest. */
+  checkpoints(): CheckpointRow[];
+  /** The largest; of one size the oldest. */
+  lastCheckpoint(): CheckpointRow | null;
   action(sha256: string): Uint8Array | null;
   approval(approvalId: string): ApprovalRecord | null;
   approvals(filter: {
@@ -206,6 +238,10 @@ export interface Tx extends Reads {
   acceptOperation(row: { key: string; method: string; paramsSha256: string }): void;
   finishOperation(key: string, state: Exclude<OperationState, 'running'>, result: string | null): void;
   putReceipt(row: ReceiptRow): void;
+  /** The complete nodes that receipt `seq` adds to the log, lowest first. */
+  putLogNodes(seq: number, hashes: readonly Uint8Array[]): void;
+  /** Once for each size, root and place; later calls do nothing. */
+  putCheckpoint(row: CheckpointRow): void;
   putAction(sha256: string, bytes: Uint8Array, conversationId: string | null): void;
   putApproval(row: ApprovalRecord): void;
   /** True when the approval was pending and is now resolved: the first answer wins. */

@@ -6,6 +6,7 @@ import type { AnyEvent } from '#protocol/events.ts';
 import { limits } from '#protocol/limits.ts';
 import type {
   ApprovalRecord,
+  CheckpointRow,
   ConversationRow,
   OperationRow,
   Reads,
@@ -13,6 +14,7 @@ import type {
   RuleRow,
   SessionRow,
   TrustRow,
+  VerifyRow,
   WorkspaceRow,
 } from './contract.ts';
 import type { Statements, Value } from './statements.ts';
@@ -77,6 +79,17 @@ export const makeReads = (sql: Statements): Reads => {
 
   const session = (row: Stored<SessionRow, 'revoked'>): SessionRow => ({ ...row, revoked: row.revoked === 1 });
 
+  /** In pages, so that a commit between two rows never meets an open cursor. */
+  const paged = function* <Row extends { readonly seq: number }>(text: string): Generator<Row> {
+    for (let after = 0; ;) {
+      const page = sql.all<Row>(`${text} WHERE receipt.seq > ? ORDER BY receipt.seq LIMIT ?`, after, limits.pageEvents);
+      yield* page;
+      const last = page.at(-1);
+      if (last === undefined) return;
+      after = last.seq;
+    }
+  };
+
   return {
     meta: (name) => sql.get<{ value: string }>('SELECT value FROM meta WHERE name = ?', name)?.value ?? null,
     conversation,
@@ -89,20 +102,28 @@ export const makeReads = (sql: Statements): Reads => {
     receiptsOf: (approvalId) =>
       sql.all<ReceiptRow>('SELECT * FROM receipt WHERE approvalId = ? ORDER BY seq', approvalId),
     receipts,
-    *allReceipts() {
-      // In pages, so that a commit between two rows never meets an open cursor.
-      for (let after = 0; ;) {
-        const page = sql.all<ReceiptRow>(
-          'SELECT * FROM receipt WHERE seq > ? ORDER BY seq LIMIT ?',
-          after,
-          limits.pageEvents,
-        );
-        yield* page;
-        const last = page.at(-1);
-        if (last === undefined) return;
-        after = last.seq;
-      }
+    allReceipts: () => paged<ReceiptRow>('SELECT * FROM receipt'),
+    *allToVerify() {
+      const rows = paged<Stored<VerifyRow, 'actionDeleted'>>(
+        `SELECT receipt.*, action.bytes AS action, substr(logNode.hashes, 1, 32) AS leaf,
+           action.bytes IS NULL AND receipt.conversationId IS NOT NULL
+             AND NOT EXISTS (SELECT 1 FROM conversation WHERE conversationId = receipt.conversationId) AS actionDeleted
+         FROM receipt LEFT JOIN action ON action.sha256 = receipt.actionSha256 LEFT JOIN logNode ON logNode.seq = receipt.seq`,
+      );
+      for (const row of rows) yield { ...row, actionDeleted: row.actionDeleted === 1 };
     },
+    rotations: () => sql.all<ReceiptRow>("SELECT * FROM receipt WHERE kind = 'key-rotation' ORDER BY seq"),
+    logSize: () => sql.get<{ size: number }>('SELECT coalesce(max(seq), 0) AS size FROM logNode')?.size ?? 0,
+    logNode: (level, index) => {
+      const row = sql.get<{ hash: Uint8Array }>(
+        'SELECT substr(hashes, ?, 32) AS hash FROM logNode WHERE seq = ?',
+        level * 32 + 1,
+        (index + 1) * 2 ** level,
+      );
+      return row?.hash.length === 32 ? row.hash : null;
+    },
+    checkpoints: () => sql.all<CheckpointRow>('SELECT * FROM checkpoint ORDER BY size, at'),
+    lastCheckpoint: () => sql.get<CheckpointRow>('SELECT * FROM checkpoint ORDER BY size DESC, at LIMIT 1'),
     action: (sha256) =>
       sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM action WHERE sha256 = ?', sha256)?.bytes ?? null,
     approval: (approvalId) => sql.get<ApprovalRecord>('SELECT * FROM approval WHERE approvalId = ?', approvalId),

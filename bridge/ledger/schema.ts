@@ -214,7 +214,30 @@ FROM event WHERE type IN ('message', 'tool.called', 'tool.updated');
 CREATE VIRTUAL TABLE search USING fts5 (words, content = 'searchable', content_rowid = 'place', tokenize = 'unicode61');
 `;
 
-export const migrations: readonly string[] = [first];
+const log = `
+-- The log over the receipts (RFC 6962): the complete nodes that each receipt adds, 32 bytes each, lowest first: its leaf, then every parent it is the last of.
+CREATE TABLE logNode (seq INTEGER PRIMARY KEY REFERENCES receipt (seq), hashes BLOB NOT NULL CHECK (length(hashes) BETWEEN 32 AND 2048 AND length(hashes) % 32 = 0)) STRICT;
+CREATE TRIGGER logNodeImmutable BEFORE UPDATE ON logNode BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER logNodeKept BEFORE DELETE ON logNode BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+CREATE TRIGGER logNodeGapless BEFORE INSERT ON logNode WHEN NEW.seq <> 1 + coalesce((SELECT max(seq) FROM logNode), 0)
+BEGIN SELECT RAISE(ABORT, 'the log has no gaps'); END;
+
+-- Signed states of the log, here and elsewhere (place): what later ones must agree with.
+CREATE TABLE checkpoint (
+  size INTEGER NOT NULL,
+  root BLOB NOT NULL,
+  note TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  place TEXT NOT NULL,
+  PRIMARY KEY (size, root, place)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER checkpointImmutable BEFORE UPDATE ON checkpoint BEGIN SELECT RAISE(ABORT, 'checkpoints are never changed'); END;
+CREATE TRIGGER checkpointKept BEFORE DELETE ON checkpoint BEGIN SELECT RAISE(ABORT, 'checkpoints are never removed'); END;
+
+CREATE INDEX receiptRotation ON receipt (seq) WHERE kind = 'key-rotation';
+`;
+
+export const migrations: readonly string[] = [first, log];
 
 /** Brings the tables up to this version, each step in its own transaction. The file must already be known to be ours. */
 export const migrate = (db: DatabaseSync): void => {

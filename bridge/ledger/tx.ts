@@ -231,6 +231,8 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       if (changed === 0) throw new Error('this operation is not running');
     },
     putReceipt: (row) => void put('INSERT', 'receipt', row),
+    putLogNodes: (seq, hashes) => void put('INSERT', 'logNode', { seq, hashes: Buffer.concat(hashes) }),
+    putCheckpoint: (row) => void put('INSERT OR IGNORE', 'checkpoint', row),
     putAction: (sha256, bytes, conversationId) =>
       void put('INSERT OR IGNORE', 'action', { sha256, bytes, conversationId }),
     putApproval: (row) => void put('INSERT', 'approval', row),
