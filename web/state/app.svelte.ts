@@ -4,7 +4,6 @@
  */
 import type { AgentSummary, ConversationSummary } from '#protocol/methods/conversation.ts';
 import type { ApprovalView } from '#protocol/methods/approval.ts';
-import type { RuleView } from '#protocol/policy.ts';
 import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
 import type { SessionSummary } from '#protocol/methods/connection.ts';
 import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';
@@ -18,6 +17,7 @@ import { Conversation } from './conversation.svelte.ts';
 import type { ConnectionState, Outcome } from './contract.ts';
 import { failureOf, refused } from './failure.ts';
 import { inPages, Listing, type Listed } from './list.svelte.ts';
+import { Rules } from './rules.svelte.ts';
 import { Session } from './session.svelte.ts';
 import { Settings } from './settings.svelte.ts';
 import { Toasts } from './toasts.svelte.ts';
@@ -46,7 +46,7 @@ export class App {
   readonly agents = new Listing<AgentSummary>(() => this.#list('agent.list', {}, (answer) => answer.agents));
   readonly approvals = new Listing<ApprovalView>((pages) => this.#listApprovals('pending', pages));
   readonly decided = new Listing<ApprovalView>((pages) => this.#listApprovals('decided', pages));
-  readonly rules = new Listing<RuleView>(() => this.#list('policy.get', {}, (answer) => answer.rules));
+  readonly rules = new Rules(this);
   readonly sessions = new Listing<SessionSummary>(() => this.#list('bridge.sessions', {}, (answer) => answer.sessions));
 
   connection = $state<ConnectionState>('connecting');
@@ -61,6 +61,8 @@ export class App {
   reopened = $state(false);
   /** Rises when trust may have changed. */
   trustGeneration = $state(0);
+  /** Rises when there are new receipts. */
+  receiptGeneration = $state(0);
 
   readonly live = $derived(this.connection === 'live');
   readonly copy = $derived(this.session.copy);
@@ -259,6 +261,7 @@ export class App {
       case 'sessions':
         return this.sessions.invalidate();
       case 'receipts':
+        this.receiptGeneration += 1;
         return this.decided.invalidate();
       case 'trust':
         this.trustGeneration += 1;
