@@ -5,6 +5,7 @@
 import type { BlobRef } from '#protocol/events.ts';
 import type { ErrorCode } from '#protocol/errors.ts';
 import type { ApprovalView } from '#protocol/methods/approval.ts';
+import type { RuleDraft } from '#protocol/policy.ts';
 import type { ReceiptSummary } from '#protocol/methods/receipt.ts';
 import type { ConversationSummary, PromptPart } from '#protocol/methods/conversation.ts';
 import type { ActivityFrame } from '#protocol/frames.ts';
@@ -75,7 +76,14 @@ export interface ConversationState {
   stop(): Promise<Outcome>;
   decide(
     approval: Pick<ApprovalRow, 'approvalId'> & { digest: string },
-    answer: { value: 'allow' | 'deny'; optionId: string; note?: string; remember?: boolean },
+    answer: {
+      value: 'allow' | 'deny';
+      optionId: string;
+      note?: string;
+      /** Saves `rule` along with it, or the first offered scope where none is given. */
+      remember?: boolean;
+      rule?: RuleDraft;
+    },
   ): Promise<Outcome<{ receiptId: string }>>;
   setMode(modeId: string): Promise<Outcome>;
   setModel(modelId: string): Promise<Outcome>;

@@ -17,7 +17,7 @@ export const decide = async (
   const identity = app.session.identity;
   if (identity === null) return refused('unauthorized');
   const { approvalId, digest } = shown;
-  const { value, optionId, note, remember } = answer;
+  const { value, optionId, note, remember, rule } = answer;
   const statement: DecisionProof = {
     approval: approvalId,
     digest,
@@ -33,6 +33,7 @@ export const decide = async (
     value,
     ...(note === undefined ? {} : { note }),
     ...(remember === undefined ? {} : { remember }),
+    ...(rule === undefined ? {} : { rule }),
     proof: { keyId: identity.keyId, sig },
   });
 };
