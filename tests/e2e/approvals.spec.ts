@@ -1,6 +1,6 @@
 /** What must not be signed cannot be: cards that changed, moved, ended or were answered elsewhere, in a real browser (T35, T36, T38, cases 10, 13). */
 import { fileURLToPath } from 'node:url';
-import type { Page } from '@playwright/test';
+import type { Locator, Page } from '@playwright/test';
 import type { Bridge } from '../bridge/process.ts';
 import { temporary } from '../bridge/process.ts';
 import {
@@ -50,6 +50,7 @@ const decided = async (bridge: Bridge, conversationId: string): Promise<{ value:
   (await stored(bridge, conversationId)).flatMap(({ type, data }) =>
     type === 'approval.decided' ? [{ value: data['value'], digest: data['digest'] }] : [],
   );
+const denyButton = (page: Page) => waiting(page).getByRole('button', { name: 'Deny', exact: true });
 const allowButton = (page: Page) => waiting(page).getByRole('button', { name: 'Allow', exact: true });
 
 scripted('T35: a command that becomes another one while its card is open is asked again', async ({ scene, bridge }) => {
@@ -118,6 +119,8 @@ scripted('case 13: five cards at once are answered one by one, in any order', as
     const card = page.locator(`article.card[data-digest="${digests[index]}"]`);
     const [button, state] = turn % 2 === 0 ? ['Allow', 'allowed'] : ['Deny', 'denied'];
     await expect(async () => {
+      const lead = card.getByRole('button', { name: 'Read to the end first' });
+      if (await lead.isVisible()) await lead.click({ timeout: 2000 });
       if ((await card.getAttribute('data-state')) === 'pending')
         await card.getByRole('button', { name: button, exact: true }).click({ timeout: 2000 });
       await expect(card).toHaveAttribute('data-state', state, { timeout: 2000 });
@@ -140,10 +143,13 @@ scripted('T36: two tabs that answer at once make one receipt, and both show it',
     await readToTheEnd(tab);
     await expect(allowButton(tab)).toBeEnabled();
   }
-  await Promise.all([
-    allowButton(page).click(),
-    waiting(other).getByRole('button', { name: 'Deny', exact: true }).click(),
-  ]);
+  // The mouse itself: whichever press comes second may find the button gone.
+  const spot = async (button: Locator): Promise<[number, number]> => {
+    const box = await button.boundingBox();
+    return [(box?.x ?? 0) + 20, (box?.y ?? 0) + 10];
+  };
+  const spots = [await spot(allowButton(page)), await spot(denyButton(other))] as const;
+  await Promise.all([page.mouse.click(...spots[0]), other.mouse.click(...spots[1])]);
   await expect(waiting(page)).toHaveCount(0);
   await expect(waiting(other)).toHaveCount(0);
   const answers = await decided(bridge, conversationId);
