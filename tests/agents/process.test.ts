@@ -143,7 +143,7 @@ it('bubblewrap takes even a process that cleaned its environment with it', async
   await until(() => withToken(wanted).every((pid) => pid === held.holder.pid), 'the end of the escaped one');
 });
 
-it('bubblewrap covers the hidden directories, and root inside cannot take the cover off', async () => {
+it('T52: bubblewrap covers the hidden directories, and root inside cannot take the cover off', async () => {
   const hidden = mkdtempSync(join(tmpdir(), 'countersign-hidden-'));
   cleanups.push(() => rmSync(hidden, { recursive: true, force: true }));
   closeSync(openSync(join(hidden, 'key'), 'w'));
