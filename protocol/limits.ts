@@ -290,6 +290,8 @@ export const limits = {
   offlineReceiptBytes: 256 * KiB,
   /** Signatures a page has under way at once: enough to keep the browser's threads busy, a few hundred kB. */
   verifyWindow: 128,
+  /** Of what is wrong in a log, so much is handed to the page; the count is of all. */
+  verifyProblems: 100,
   /** Markdown longer than this renders as plain text with head and tail. */
   markdownUnits: 64 * KiB,
   /** Plain output above this shows head and tail until asked. */
