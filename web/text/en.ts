@@ -73,6 +73,7 @@ export const text = {
     newConversation: 'New conversation',
     search: 'Search or run a command',
     approvals: 'Approvals',
+    receipts: 'Receipts',
     agents: 'Agents',
     settings: 'Settings',
     history: 'Conversations',
