@@ -4,6 +4,7 @@ import { limits } from '#protocol/limits.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
 import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';
 import { copyName, openCopy, rangeOf, type CopyDatabase, type CopyMeta } from './database.ts';
+import { KeptReceipts } from './receipts.ts';
 
 /** Events wait this long for others before they are written together. */
 const batchMs = 400;
@@ -28,6 +29,7 @@ export interface CopyOptions {
 
 export class OfflineCopy {
   readonly name: string;
+  readonly receipts: KeptReceipts;
   #database: Promise<CopyDatabase>;
   #options: CopyOptions;
   #pending = new Map<string, Pending>();
@@ -43,6 +45,10 @@ export class OfflineCopy {
     this.name = copyName(bridgeId, lineage);
     this.#options = options;
     this.#database = openCopy(this.name);
+    this.receipts = new KeptReceipts(
+      this.#database,
+      (conversationId) => this.keep && !this.#skip.has(conversationId ?? ''),
+    );
     void this.list().then((all) =>
       all.filter((meta) => meta.doNotKeep).forEach((meta) => this.#skip.add(meta.conversationId)),
     );
@@ -198,6 +204,7 @@ export class OfflineCopy {
     }
     this.#skip.add(conversationId);
     this.#pending.delete(conversationId);
+    await this.receipts.remove(conversationId);
     const at = this.#options.now();
     await this.#erase(conversationId, {
       conversationId,
@@ -215,6 +222,7 @@ export class OfflineCopy {
   async remove(conversationId: string): Promise<void> {
     this.#pending.delete(conversationId);
     await this.#writing;
+    await this.receipts.remove(conversationId);
     await this.#erase(conversationId, null);
   }
 
@@ -222,6 +230,7 @@ export class OfflineCopy {
     this.#pending.clear();
     this.#cleared += 1;
     await this.#writing;
+    await this.receipts.clear();
     const transaction = (await this.#database).transaction(['events', 'meta', 'facts'], 'readwrite');
     void transaction.objectStore('events').clear();
     void transaction.objectStore('facts').clear();
