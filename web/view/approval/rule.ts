@@ -88,3 +88,13 @@ export const toggled = <T>(all: readonly T[], chosen: readonly T[], one: T): T[]
 export const maxArguments = 49;
 export const maxCodes = 50;
 export const maxTextUnits = limits.ruleTextUnits;
+
+/** What is matched, as short as it can be said; not the rule's sentence, which is the bridge's. */
+export const matchText = (match: RuleMatch): string => {
+  if (match.by === 'command') return [match.program, ...match.args].join(' ');
+  if (match.by === 'path') return match.glob;
+  if (match.by === 'tool') return match.tool;
+  if (match.by === 'text') return match.text;
+  if (match.by === 'risk') return match.codes.join(', ');
+  return match.by === 'effect' ? match.effects.join(', ') : '';
+};

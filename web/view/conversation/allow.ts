@@ -1,6 +1,6 @@
 /** When Allow can be pressed. Pure; the card shows the reason and checks again at the press itself. */
 import { limits } from '#protocol/limits.ts';
-import type { ApprovalOption } from '#protocol/events.ts';
+import type { ApprovalFacts, ApprovalOption } from '#protocol/events.ts';
 
 export interface AllowFacts {
   readonly nowMs: number;
@@ -11,7 +11,7 @@ export interface AllowFacts {
   /** Every byte of it is on the page; otherwise its size has to be acknowledged. */
   readonly whole: boolean;
   readonly sizeAcknowledged: boolean;
-  /** Nothing could be established about the effect. */
+  /** What it would do could not be established, or not to its end. */
   readonly blind: boolean;
   readonly blindAcknowledged: boolean;
   readonly offered: boolean;
@@ -26,6 +26,10 @@ export const whyInert = (facts: AllowFacts): Inert | null => {
   if (facts.whole && !facts.read) return 'read';
   return facts.nowMs - facts.movedMs < limits.cardInertMs ? 'settle' : null;
 };
+
+/** Something about the effect cannot be inspected. */
+export const isBlind = (facts: Pick<ApprovalFacts, 'uninspectable' | 'reading'>): boolean =>
+  facts.uninspectable || (facts.reading?.uninspectable.length ?? 0) > 0;
 
 /** A press or a key that a person made, once. */
 export const isOwnPress = (event: { readonly isTrusted: boolean; readonly repeat?: boolean }): boolean =>
@@ -47,4 +51,26 @@ export const answersOf = (options: readonly ApprovalOption[]): Answers => {
   const allow = first(options, 'allow');
   const deny = first(options, 'deny');
   return { allow, deny, others: options.filter((option) => option !== allow && option !== deny) };
+};
+
+/** Which rule is being made beside the answer. */
+export type RuleMode = '' | 'always' | 'never';
+
+/** What a button says it does, by its name in the catalogue: all of it, with the note and the rule that go along. */
+export const labelOf = (value: 'allow' | 'deny', noted: boolean, mode: RuleMode) => {
+  if (value === 'allow')
+    return mode === 'always' ? (noted ? 'alwaysAllowNote' : 'alwaysAllow') : noted ? 'allowWithNote' : 'allow';
+  return mode === 'never' ? (noted ? 'neverDenyNote' : 'neverDeny') : noted ? 'denyWithNote' : 'deny';
+};
+
+/** The target takes text or a choice of its own; keys pressed there are never answers. */
+export const writes = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+/** The plain key of a card, or null: not with modifiers, not of an input method, and in a field only Escape. */
+export const keyOf = (event: KeyboardEvent): string | null => {
+  if (event.isComposing || event.keyCode === 229) return null;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return null;
+  const key = event.key.toLowerCase();
+  return writes(event.target) && key !== 'escape' ? null : key;
 };

@@ -1,6 +1,7 @@
 /** What a card is given; the same in a conversation and in the inbox. */
 import type { EventData, Outcome as Effect } from '#protocol/events.ts';
 import type { ApprovalState } from '#protocol/methods/approval.ts';
+import type { RuleDraft } from '#protocol/policy.ts';
 import type { ReceiptRef } from '#protocol/view.ts';
 import type { Outcome } from '#lib/state/contract.ts';
 
@@ -13,6 +14,7 @@ export type CardApproval = Pick<
   | 'words'
   | 'options'
   | 'rule'
+  | 'because'
   | 'enforcement'
   | 'containment'
   | 'expiresAt'
@@ -23,6 +25,8 @@ export interface CardAnswer {
   readonly optionId: string;
   readonly note?: string;
   readonly remember?: boolean;
+  /** The rule as it was shown. */
+  readonly rule?: RuleDraft;
 }
 /** Resolves with the bridge's own answer, never before. */
 export type Decide = (answer: CardAnswer) => Promise<Outcome<{ receiptId: string }>>;
