@@ -32,3 +32,31 @@ export const canonical = (value: unknown): string => {
   }
   throw new TypeError(`canonical JSON refuses a ${typeof value}`);
 };
+
+/** Whether members come in canonical order and every value is one that canonical JSON has. */
+const isOrdered = (value: unknown): boolean => {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value === 'number') return Number.isSafeInteger(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (Array.isArray(value)) return value.every(isOrdered);
+  let former: string | null = null;
+  for (const [name, member] of Object.entries(value)) {
+    if (former !== null && former >= name) return false;
+    if (!name.isWellFormed() || !isOrdered(member)) return false;
+    former = name;
+  }
+  return true;
+};
+
+/**
+ * Whether `text`, which parsed to `value`, is canonical: `canonical(value) === text`, found out without sorting. What
+ * JSON.stringify writes in the order of the members is canonical when that order is; member names that are numbers
+ * come in another order and are compared in full.
+ */
+export const isCanonical = (text: string, value: unknown): boolean => {
+  try {
+    return (JSON.stringify(value) === text && isOrdered(value)) || canonical(value) === text;
+  } catch {
+    return false; // too deep, or outside the restriction
+  }
+};

@@ -244,6 +244,10 @@ export const limits = {
   directoryCursorMs: 5 * minute,
   /** Larger folders are generated; they are shown cut and say so. */
   directoryEntries: 20_000,
+  /** Receipts read at once, each with its action: half of the largest actions fit memory easily. */
+  pageReceipts: 64,
+  /** Changes of the signing key: one a year for a lifetime, and a proof still carries them all. */
+  keyRotations: 50,
   /** Listings that may be continued at once, oldest dropped: each holds its names. */
   directoryCursors: 32,
   /** Folders one look of the folder picker shows. */

@@ -141,3 +141,6 @@ export interface ReceiptReader {
   /** One receipt with those it depends on. @throws Refusal unknown_receipt */
   verify(receiptId: string): Answer<'receipt.verify'>;
 }
+  page(params: Params<'receipt.page'>): Answer<'receipt.page'>;
+  /** Under the newest checkpoint. @throws Refusal unknown_receipt, read_only where none holds it yet */
+  proof(receiptId: string): Answer<'receipt.proof'>;

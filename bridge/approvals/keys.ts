@@ -20,6 +20,8 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  renameSync,
+  rmSync,
   writeSync,
   type Stats,
 } from 'node:fs';
@@ -42,6 +44,12 @@ const isMissing = (error: unknown): boolean => error instanceof Error && 'code' 
 export const keyIdOf = (publicKeySpki: Uint8Array): string =>
   `SHA256:${createHash('sha256').update(publicKeySpki).digest('base64url')}`;
 
+/** SPKI as PEM. */
+export const pemOf = (publicKeySpki: Uint8Array): string =>
+  createPublicKey({ key: Buffer.from(publicKeySpki), format: 'der', type: 'spki' })
+    .export({ type: 'spki', format: 'pem' })
+    .toString();
+
 const mine = (path: string, stat: Stats, mode: string): void => {
   if (stat.uid !== process.getuid?.())
     throw unsafe(`${path} belongs to another user. Move it away, or: chown "$USER" ${quoted(path)}`);
@@ -56,6 +64,16 @@ const checkDirectory = (directory: string): void => {
   mine(directory, stat, '700');
 };
 
+/** Makes names that were made, moved or removed in `directory` durable. */
+export const syncDirectory = (directory: string): void => {
+  const entry = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
+  try {
+    fsyncSync(entry);
+  } finally {
+    closeSync(entry);
+  }
+};
+
 const create = (path: string, directory: string): void => {
   const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   const file = openSync(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
@@ -65,12 +83,7 @@ const create = (path: string, directory: string): void => {
   } finally {
     closeSync(file);
   }
-  const entry = openSync(directory, constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    fsyncSync(entry); // without it a power cut could keep receipts and lose the key that signed them
-  } finally {
-    closeSync(entry);
-  }
+  syncDirectory(directory); // without it a power cut could keep receipts and lose the key that signed them
 };
 
 const open = (path: string): number | null => {
@@ -112,14 +125,23 @@ const described = (privateKey: KeyObject): ReceiptKey => {
   };
 };
 
+const current = (directory: string): string => join(directory, 'receipt.pem');
+const next = (directory: string): string => join(directory, 'receipt.next.pem');
+
 /**
- * Opens `receipt.pem` in `directory` (`<state>/private/keys`), making both when the directory holds none.
+ * Opens `receipt.pem` in `directory` (`<state>/private/keys`), making both when the directory holds none. A change of keys
+ * that was interrupted is brought to its end first: `lastKeyId`, of the last receipt, tells on which side of its commit.
  * @throws Refusal unsafe_key with the command that mends it: wrong owner, mode, a link, a second name, not Ed25519.
  */
-export const openReceiptKey = (directory: string): ReceiptKey => {
+export const openReceiptKey = (directory: string, lastKeyId: string | null = null): ReceiptKey => {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   checkDirectory(directory);
-  const path = join(directory, 'receipt.pem');
+  const left = read(next(directory));
+  if (left !== null) {
+    if (described(left).keyId === lastKeyId) adoptNextKey(directory);
+    else dropNextKey(directory);
+  }
+  const path = current(directory);
   const key = read(path);
   if (key !== null) return described(key);
   create(path, directory);
@@ -128,9 +150,30 @@ export const openReceiptKey = (directory: string): ReceiptKey => {
   return described(made);
 };
 
+/** Step one of a change of keys: the new key, durable beside the present one. */
+export const createNextKey = (directory: string): ReceiptKey => {
+  dropNextKey(directory);
+  create(next(directory), directory);
+  const made = read(next(directory));
+  if (made === null) throw unsafe(`${next(directory)} was removed while it was made. Try again.`);
+  return described(made);
+};
+
+/** The last step, after both receipts of the change are committed: the new key replaces the former, which is gone. */
+export const adoptNextKey = (directory: string): void => {
+  renameSync(next(directory), current(directory));
+  syncDirectory(directory);
+};
+
+/** The change did not happen. */
+export const dropNextKey = (directory: string): void => {
+  rmSync(next(directory), { force: true });
+  syncDirectory(directory);
+};
+
 /** The public half for readers that must not sign or create anything; null where there is no key. @throws Refusal unsafe_key */
 export const readPublicKey = (directory: string): Omit<ReceiptKey, 'privateKey'> | null => {
-  const key = read(join(directory, 'receipt.pem'));
+  const key = read(current(directory));
   if (key === null) return null;
   const { keyId, publicKeySpki, publicKeyPem } = described(key);
   return { keyId, publicKeySpki, publicKeyPem };

@@ -2,35 +2,55 @@
  * Receipts read back: listed, shown as envelopes, and verified against the installation's own key (R-24).
  * Works on any `Reads`, also of a database opened read-only by the CLI. Signs and writes nothing.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Refusal } from '#protocol/errors.ts';
-import { envelopeText, statementSchema } from '#protocol/receipts.ts';
+import { keyringOf, type Keyring } from '#protocol/keyring.ts';
+import { limits } from '#protocol/limits.ts';
+import { consistencyProof, inclusionProof } from '#protocol/log.ts';
+import type { Answer, Params } from '#protocol/methods.ts';
+import type { SealedView } from '#protocol/methods/receipt.ts';
+import { envelopeText, statementSchema, toBase64 } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
-import { verifySync, type SealedReceipt, type Verification, type VerifyPlatform } from '#protocol/verify.ts';
-import type { ReceiptRow, Reads } from '../ledger/contract.ts';
+import { inSync } from '#protocol/steps.ts';
+import {
+  verifySync,
+  type KnownCheckpoint,
+  type SealedReceipt,
+  type Verification,
+  type VerifyPlatform,
+} from '#protocol/verify.ts';
+import type { CheckpointRow, ReceiptRow, Reads, VerifyRow } from '../ledger/contract.ts';
 import type { ReceiptReader } from './contract.ts';
-import { verifyEd25519 } from './keys.ts';
+import { pemOf, verifyEd25519 } from './keys.ts';
 import { receiptSummary } from './views.ts';
 
-export const nodePlatform: VerifyPlatform = {
-  sha256: (bytes) => createHash('sha256').update(bytes).digest('hex'),
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+export const nodePlatform = {
+  sha256: (bytes) => hash('sha256', bytes, 'buffer'),
   verify: verifyEd25519,
   utf8: (text) => Buffer.from(text, 'utf8'),
-  text: (bytes) => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes),
-};
+  text: (bytes) => decoder.decode(bytes),
+} satisfies VerifyPlatform & { sha256(bytes: Uint8Array): Uint8Array };
 
 export const opensslCommand = (n: number | string): string =>
   `openssl pkeyutl -verify -pubin -inkey public.pem -rawin -in ${String(n)}.pae -sigfile ${String(n)}.sig`;
 
 export const sealedOf = (read: Reads, row: ReceiptRow): SealedReceipt => {
-  const { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 } = row;
+  const { conversationId, actionSha256 } = row;
   const action = actionSha256 === null ? null : read.action(actionSha256);
+  const actionDeleted = action === null && conversationId !== null && read.conversation(conversationId) === null;
+  return sealed({ ...row, action, actionDeleted, leaf: read.logNode(0, row.seq - 1) });
+};
+
+const sealed = (row: VerifyRow): SealedReceipt => {
+  const { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 } = row;
   return {
     payload: row.payload,
     signature: row.signature,
     keyId: row.keyId,
-    action,
-    actionDeleted: action === null && conversationId !== null && read.conversation(conversationId) === null,
+    action: row.action,
+    actionDeleted: row.actionDeleted,
+    leaf: row.leaf,
     stored: { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 },
   };
 };
@@ -59,14 +79,29 @@ export const inOrder = (rows: readonly ReceiptRow[]): ReceiptRow[] =>
   [...new Map(rows.map((row) => [row.receiptId, row])).values()].sort((a, b) => a.seq - b.seq);
 
 const sealedAll = function* (read: Reads): Generator<SealedReceipt> {
-  for (const row of read.allReceipts()) yield sealedOf(read, row);
+  for (const row of read.toVerify(0)) yield sealed(row);
 };
 
-/** Every receipt of the installation, as one chain. `publicKeySpki` is given, never read from the receipts. */
-export const verifyAll = (read: Reads, publicKeySpki: Uint8Array, bridgeId?: string): Verification => {
+/** The rotation receipts, by which a verifier reaches keys before and after the one it is given. */
+export const rotationsOf = (read: Reads): SealedReceipt[] => read.rotations().map((row) => sealedOf(read, row));
+
+/** Every key of the installation, from the given one. */
+export const keyringIn = (read: Reads, publicKeySpki: Uint8Array): Keyring =>
+  inSync(keyringOf(nodePlatform, publicKeySpki, rotationsOf(read)));
+
+/**
+ * Every receipt of the installation, as one chain, against every known checkpoint (`knownCheckpoints`, and those kept
+ * elsewhere). `publicKeySpki` is given, never read from the receipts.
+ */
+export const verifyAll = (
+  read: Reads,
+  publicKeySpki: Uint8Array,
+  bridgeId?: string,
+  checkpoints: readonly KnownCheckpoint[] = read.checkpoints(),
+): Verification => {
   const { last: _, ...verification } = verifySync(
     nodePlatform,
-    { publicKeySpki, scope: 'all', bridgeId },
+    { publicKeySpki, scope: 'all', bridgeId, rotations: rotationsOf(read), checkpoints },
     sealedAll(read),
   );
   return verification;
@@ -78,11 +113,129 @@ const known = (read: Reads, receiptId: string): ReceiptRow => {
   return row;
 };
 
-export const createReceiptReader = (
+/** What a receipt is checked with, in order, without itself: session, decision, the receipt before it. */
+const before = (read: Reads, row: ReceiptRow): ReceiptRow[] => {
+  const [former] = read.receipts({ beforeSeq: row.seq, limit: 1 });
+  const basis = basisOf(read, row);
+  return inOrder([
+    ...basis.flatMap((other) => basisOf(read, other)),
+    ...basis,
+    ...(former === undefined ? [] : [former]),
+  ]);
+};
+
+/** Where a receipt is in the newest signed log that holds it; null when none does yet. */
+export const placeOf = (read: Reads, seq: number): { checkpoint: CheckpointRow; inclusion: Inclusion } | null => {
+  const checkpoint = read.lastCheckpoint(read.logSize());
+  if (checkpoint === null || checkpoint.size < seq) return null;
+  const index = seq - 1;
+  const hashes = inSync(inclusionProof(nodePlatform, index, checkpoint.size, read.logNode));
+  return { checkpoint, inclusion: { index, size: checkpoint.size, hashes } };
+};
+type Inclusion = NonNullable<SealedReceipt['inclusion']>;
+
+/** The known checkpoints up to `size`, each with the proof that the log of `size` continues it. */
+const proven = (read: Reads, size: number): KnownCheckpoint[] =>
+  read
+    .checkpoints()
+    .filter((row) => row.size <= size)
+    .map((row) => ({ ...row, consistency: inSync(consistencyProof(nodePlatform, row.size, size, read.logNode)) }));
+
+/** As it goes over the wire; `actionUnits` is what is left for the action's text. */
+const sealedView = (row: VerifyRow, actionUnits: number): SealedView => {
+  const text = row.action === null ? null : Buffer.from(row.action).toString('utf8');
+  const fits = text !== null && JSON.stringify(text).length <= actionUnits;
+  return {
+    seq: row.seq,
+    envelope: envelopeText(row),
+    action: fits ? text : null,
+    actionDeleted: row.actionDeleted,
+  };
+};
+const viewOf = (read: Reads, row: ReceiptRow, actionUnits: number): SealedView => {
+  const { action, actionDeleted } = sealedOf(read, row);
+  return sealedView({ ...row, action, actionDeleted: actionDeleted === true, leaf: null }, actionUnits);
+};
+const unitsOf = (view: SealedView): number => JSON.stringify(view).length;
+
+const page: (read: Reads, params: Params<'receipt.page'>) => Answer<'receipt.page'> = (read, params) => {
+  const limit = Math.min(Math.max(params.limit ?? limits.pageEvents, 1), limits.pageEvents);
+  const receipts: SealedView[] = [];
+  let units = 0;
+  for (const row of read.toVerify(params.afterSeq)) {
+    const view = sealedView(row, Number.POSITIVE_INFINITY);
+    units += unitsOf(view);
+    if (receipts.length > 0 && (receipts.length === limit || units > limits.pageBytes)) return { receipts, more: true };
+    receipts.push(view);
+  }
+  return { receipts, more: false };
+};
+
+const proof = (
   read: Reads,
-  key: { readonly publicKeySpki: Uint8Array },
-  bridgeId?: string,
-): ReceiptReader => ({
+  publicKeySpki: Uint8Array,
+  bridgeId: string,
+  receiptId: string,
+): Answer<'receipt.proof'> => {
+  const row = known(read, receiptId);
+  const place = placeOf(read, row.seq);
+  if (place === null) throw new Refusal('read_only', { message: 'No signed checkpoint holds this receipt yet.' });
+  const receipt = viewOf(read, row, Number.POSITIVE_INFINITY);
+  let left = limits.pageBytes - unitsOf(receipt);
+  // The same action, or one nobody asked about, is left out where the frame would not hold it.
+  const basis = before(read, row).map((each) => {
+    const view = viewOf(read, each, left / 2);
+    left -= unitsOf(view);
+    return view;
+  });
+  const first = [...keyringIn(read, publicKeySpki).values()].sort((a, b) => a.first - b.first)[0];
+  return {
+    summary: receiptSummary(row),
+    receipt,
+    basis,
+    rotations: read.rotations().map((each) => viewOf(read, each, Number.POSITIVE_INFINITY)),
+    publicKey: pemOf(first?.publicKeySpki ?? publicKeySpki),
+    bridgeId,
+    inclusion: { ...place.inclusion, hashes: place.inclusion.hashes.map((each) => toBase64(each)) },
+    checkpoint: place.checkpoint.note,
+  };
+};
+
+/** Checks one receipt with those it depends on, its place in the log, and every known checkpoint. */
+const verify = (
+  read: Reads,
+  publicKeySpki: Uint8Array,
+  bridgeId: string,
+  receiptId: string,
+): Answer<'receipt.verify'> => {
+  const row = known(read, receiptId);
+  const place = placeOf(read, row.seq);
+  const { last } = verifySync(
+    nodePlatform,
+    {
+      publicKeySpki,
+      scope: 'some',
+      bridgeId,
+      rotations: rotationsOf(read),
+      checkpoints: place === null ? [] : proven(read, place.checkpoint.size),
+    },
+    [
+      ...before(read, row).map((each) => sealedOf(read, each)),
+      { ...sealedOf(read, row), ...(place === null ? {} : { inclusion: place.inclusion }) },
+    ],
+  );
+  const exported =
+    row.conversationId === null
+      ? []
+      : [
+          `bridge conversations receipts ${row.conversationId} --out receipts`,
+          opensslCommand(`receipts/${String(row.seq)}`).replace('public.pem', 'receipts/public.pem'),
+        ];
+  return { ok: last.every((line) => line.ok), checks: [...last], commands: ['bridge verify --all', ...exported] };
+};
+
+/** @param publicKey SPKI of the installation's key, as it is at the time of a call */
+export const createReceiptReader = (read: Reads, publicKey: () => Uint8Array, bridgeId: string): ReceiptReader => ({
   list: (params) => {
     const limit = Math.min(Math.max(params.limit ?? 200, 1), 200);
     const rows = read.receipts({
@@ -94,35 +247,15 @@ export const createReceiptReader = (
   },
   get: (receiptId) => {
     const row = known(read, receiptId);
-    const action = row.actionSha256 === null ? null : read.action(row.actionSha256);
-    return {
-      summary: receiptSummary(row),
-      envelope: envelopeText(row),
-      action: action === null ? null : Buffer.from(action).toString('utf8'),
-    };
+    const { envelope, action } = viewOf(read, row, Number.POSITIVE_INFINITY);
+    return { summary: receiptSummary(row), envelope, action };
   },
-  verify: (receiptId) => {
-    const row = known(read, receiptId);
-    const [before] = read.receipts({ beforeSeq: row.seq, limit: 1 });
-    const basis = basisOf(read, row);
-    const rows = inOrder([
-      ...basis.flatMap((other) => basisOf(read, other)),
-      ...basis,
-      ...(before === undefined ? [] : [before]),
-      row,
-    ]);
-    const { last } = verifySync(
-      nodePlatform,
-      { publicKeySpki: key.publicKeySpki, scope: 'some', bridgeId },
-      rows.map((each) => sealedOf(read, each)),
-    );
-    const receipts =
-      row.conversationId === null
-        ? []
-        : [
-            `bridge conversations receipts ${row.conversationId} --out receipts`,
-            opensslCommand(`receipts/${String(row.seq)}`).replace('public.pem', 'receipts/public.pem'),
-          ];
-    return { ok: last.every((line) => line.ok), checks: last, commands: ['bridge verify --all', ...receipts] };
+  page: (params) => page(read, params),
+  proof: (receiptId) => proof(read, publicKey(), bridgeId, receiptId),
+  verify: (receiptId) => verify(read, publicKey(), bridgeId, receiptId),
+  consistency: ({ fromSize, toSize }) => {
+    if (fromSize > toSize || toSize > read.logSize()) throw new Refusal('unknown_receipt');
+    const hashes = inSync(consistencyProof(nodePlatform, fromSize, toSize, read.logNode));
+    return { hashes: hashes.map((each) => toBase64(each)) };
   },
 });

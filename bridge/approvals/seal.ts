@@ -10,6 +10,7 @@ import type { Outcome, ReceiptKind } from '#protocol/events.ts';
 import { uuidv7 } from '#protocol/ids.ts';
 import { canonical, type Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
+import { checkpointText, noteOf } from '#protocol/log.ts';
 import {
   actionMediaType,
   payloadType,
@@ -21,12 +22,18 @@ import {
   type ReceiptPredicate,
 } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
+import { inSync } from '#protocol/steps.ts';
 import type { ReceiptRow, Tx } from '../ledger/contract.ts';
+import { appendToLog, backfillLog, putCheckpoint } from './checkpoints.ts';
 import type { ApprovalRequest, Seal } from './contract.ts';
 import type { ReceiptKey } from './keys.ts';
+import { nodePlatform } from './reader.ts';
 
 export interface SealOptions {
+  /** The key to begin with. */
   readonly key: ReceiptKey;
+  /** A checkpoint was put into a transaction; it may yet be rolled back. */
+  readonly checkpointed?: () => void;
   /** `assetDigest`: sha256 of the asset table, or `checkout` where the source itself runs. */
   readonly bridge: { readonly version: string; readonly assetDigest: string; readonly bootId: string };
   readonly bridgeId: string;
@@ -56,10 +63,19 @@ export interface OutcomeInput {
   readonly endedAt: number;
   readonly sentence: string;
 }
-/** The whole seal, for the desk; other rooms hold `Seal`. */
+/** The whole seal, for the desk and the log; other rooms hold `Seal`. */
 export interface DeskSeal extends Seal {
+  readonly key: ReceiptKey;
   decision(tx: Tx, input: DecisionInput): ReceiptRow;
   outcome(tx: Tx, input: OutcomeInput): ReceiptRow;
+  /** C2SP signed note over this state of the log. */
+  checkpoint(size: number, root: Uint8Array): string;
+  /**
+   * Two receipts of one subject: the present key names `next`, then `next` signs the same; from here on it signs
+   * everything (R-26). Returns the first. The caller takes `key` back with `useKey` when the transaction fails.
+   */
+  rotate(tx: Tx, actor: Actor, next: ReceiptKey): ReceiptRow;
+  useKey(key: ReceiptKey): void;
 }
 
 const utf8 = (text: string): Uint8Array => Buffer.from(text, 'utf8');
@@ -124,7 +140,8 @@ const decisionBody = (input: DecisionInput, at: number): Body => {
 
 /** `ledger` pieces come with each call as the open transaction. The key must be the one of the earlier receipts (`genesis`). */
 export const createSeal = (options: SealOptions): DeskSeal => {
-  const { key } = options;
+  let { key } = options;
+  const origin = receiptOrigin(options.bridgeId);
   let seen = { wall: options.now(), monotonic: options.monotonic() };
 
   /** `stepped` when the wall clock did not move with the monotonic one, or lies before the last receipt (T88). */
@@ -152,7 +169,7 @@ export const createSeal = (options: SealOptions): DeskSeal => {
       at,
       conversation: sealed.conversationId,
       previous: last === null ? null : { sha256: sha256(last.payload) },
-      origin: receiptOrigin(options.bridgeId),
+      origin,
     };
     const subject = { name: `action:${sealed.approvalId ?? receiptId}`, sha256: sealed.actionSha256 };
     const payload = utf8(statementText(subject, { receipt, ...sealed.body, bridge }));
@@ -174,7 +191,17 @@ export const createSeal = (options: SealOptions): DeskSeal => {
       sentence: sealed.sentence.slice(0, 500),
     };
     tx.putReceipt(row);
+    appendToLog(tx, row, key.publicKeySpki);
+    if (seq % limits.checkpointReceipts === 0) {
+      putCheckpoint(tx, checkpoint, at, 'here');
+      options.checkpointed?.();
+    }
     return row;
+  };
+
+  const checkpoint: DeskSeal['checkpoint'] = (size, root) => {
+    const text = checkpointText(origin, size, root);
+    return inSync(noteOf(nodePlatform, text, origin, sign(null, utf8(text), key.privateKey), key.publicKeySpki));
   };
 
   const putDetail = (
@@ -183,13 +210,14 @@ export const createSeal = (options: SealOptions): DeskSeal => {
     actor: Actor | null,
     detail: Json,
     sentence: string,
-    more: { conversationId?: string | undefined; session?: Body['session'] },
+    more: { conversationId?: string | undefined; session?: Body['session']; rotation?: Body['rotation'] },
   ): ReceiptRow => {
     const conversationId = more.conversationId ?? null;
     const action = utf8(canonical({ kind, detail, nonce: randomBytes(limits.nonceBytes).toString('base64url') }));
     const actionSha256 = sha256(action);
     tx.putAction(actionSha256, action, conversationId);
     const author = authorOf(actor);
+    const { session = null, rotation } = more;
     return put(tx, () => ({
       kind,
       conversationId,
@@ -197,13 +225,21 @@ export const createSeal = (options: SealOptions): DeskSeal => {
       actionSha256,
       sentence,
       by: author?.by ?? null,
-      body: { ...nothing, author, session: more.session ?? null },
+      body: { ...nothing, author, session, ...(rotation === undefined ? {} : { rotation }) },
     }));
   };
 
   return {
-    keyId: key.keyId,
-    publicKeyPem: key.publicKeyPem,
+    get key() {
+      return key;
+    },
+    get keyId() {
+      return key.keyId;
+    },
+    get publicKeyPem() {
+      return key.publicKeyPem;
+    },
+    checkpoint,
 
     sign: (tx, what) =>
       putDetail(tx, what.kind, what.actor, what.detail, what.sentence, { conversationId: what.conversationId }),
@@ -219,7 +255,7 @@ export const createSeal = (options: SealOptions): DeskSeal => {
         putDetail(tx, 'genesis', null, detail, 'This installation began its record.', {});
         return;
       }
-      if (last.keyId === key.keyId) return;
+      if (last.keyId === key.keyId) return backfillLog(tx, key.publicKeySpki);
       throw new Refusal('unsafe_key', {
         message: `The receipts so far were signed by ${last.keyId}, not by this key. Restore the former private/keys/receipt.pem.`,
       });
@@ -234,6 +270,29 @@ export const createSeal = (options: SealOptions): DeskSeal => {
         session: { id: session.sessionId, keyId: session.keyId, publicKey },
       });
       tx.setMeta(done, row.receiptId);
+    },
+
+    rotate: (tx, actor, next) => {
+      const half = ({ keyId, publicKeySpki }: ReceiptKey) => ({
+        keyId,
+        publicKey: toBase64(publicKeySpki, 'base64url'),
+      });
+      const rotation = { former: half(key), next: half(next) };
+      const first = putDetail(tx, 'key-rotation', actor, rotation, 'The signing key was changed.', { rotation });
+      key = next;
+      put(tx, () => ({
+        kind: 'key-rotation',
+        conversationId: null,
+        approvalId: null,
+        actionSha256: first.actionSha256 ?? '',
+        sentence: 'The new signing key took over.',
+        by: first.by,
+        body: { ...nothing, author: authorOf(actor), rotation },
+      }));
+      return first;
+    },
+    useKey: (former) => {
+      key = former;
     },
 
     decision: (tx, input) =>

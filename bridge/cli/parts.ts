@@ -7,6 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { performance } from 'node:perf_hooks';
+import { Refusal } from '#protocol/errors.ts';
 import { uuidv7 } from '#protocol/ids.ts';
 import { limits } from '#protocol/limits.ts';
 import { createAgents } from '../agents/agents.ts';
@@ -16,9 +17,11 @@ import { onPath } from '../agents/find.ts';
 import { describe } from '../approvals/describe.ts';
 import { createDesk } from '../approvals/desk.ts';
 import { openReceiptKey, verifyEd25519 } from '../approvals/keys.ts';
+import { openCheckpoints, type Checkpoints } from '../approvals/checkpoints.ts';
 import { createReceiptReader } from '../approvals/reader.ts';
+import { createRotation } from '../approvals/rotation.ts';
 import { createSeal } from '../approvals/seal.ts';
-import { createCommands, type BridgeFacts } from '../conversations/commands.ts';
+import { createCommands, type BridgeFacts, type ReceiptCommands } from '../conversations/commands.ts';
 import { Conversations, pauseQueues } from '../conversations/registry.ts';
 import type { Rooms } from '../conversations/rooms.ts';
 import { createWorkspaces } from '../files/workspaces.ts';
@@ -68,9 +71,11 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     blobs: directories.blobs,
     log: (message, error) => log({ event: 'storage', message, error }),
   });
-  const key = openReceiptKey(join(directories.private, 'keys'));
+  const keys = join(directories.private, 'keys');
   const seal = createSeal({
-    key,
+    key: openReceiptKey(keys, ledger.read.lastReceipt()?.keyId ?? null),
+    // On a later turn: only then is it certain whether the transaction stands.
+    checkpointed: () => void setImmediate(() => checkpoints?.publish()),
     bridge: { version, assetDigest: assetDigest(), bootId },
     bridgeId: ledger.bridgeId,
     now,
@@ -140,6 +145,7 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     processLimit: limits.agentProcesses,
   };
   const conversations = new Conversations(rooms);
+  let checkpoints: Checkpoints | null = null;
 
   if (purpose !== 'look') {
     await agents.sweep(ledger.read.processes());
@@ -150,13 +156,34 @@ export const compose = async (options: { directories: Directories; purpose: Purp
       pauseQueues(tx);
       for (const { marker } of tx.processes()) tx.removeProcess(marker);
     });
+    checkpoints = await openCheckpoints({
+      ledger,
+      seal,
+      directory: directories.private,
+      now,
+      log: (message, error) => log({ event: 'receipts', message, error }),
+    });
   }
 
   let askStop = (): void => undefined;
   const stopAsked = new Promise<void>((resolve) => {
     askStop = resolve;
   });
-  const receipts = createReceiptReader(ledger.read, key, ledger.bridgeId);
+  const signing = (): Checkpoints => {
+    if (checkpoints === null) throw new Refusal('unsupported_capability'); // nothing is signed by one that only looks
+    return checkpoints;
+  };
+  const rotate = createRotation(ledger, seal, keys);
+  const receipts: ReceiptCommands = {
+    ...createReceiptReader(ledger.read, () => seal.key.publicKeySpki, ledger.bridgeId),
+    checkpoint: () => signing().sign('here'),
+    cover: () => signing().cover(),
+    rotate: async (actor, store) => {
+      const answer = await rotate(actor, store);
+      await signing().cover();
+      return answer;
+    },
+  };
   return {
     directories,
     ledger,

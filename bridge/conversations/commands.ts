@@ -6,9 +6,10 @@ import type { Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
-import type { StandingAnswer } from '../approvals/contract.ts';
+import { toBase64 } from '#protocol/receipts.ts';
+import type { ReceiptReader, StandingAnswer } from '../approvals/contract.ts';
 import type { Call, Dispatch } from '../gate/contract.ts';
-import type { Sink, Tx } from '../ledger/contract.ts';
+import type { CheckpointRow, Sink, Tx } from '../ledger/contract.ts';
 import { exportConversation } from './export.ts';
 import { createOperations, type Operation } from './operations.ts';
 import type { Conversations } from './registry.ts';
@@ -37,10 +38,13 @@ export interface BridgeFacts {
   /** Orderly stop, begun after the answer has left. */
   stop(): void;
 }
-export interface ReceiptCommands {
-  list(params: Params<'receipt.list'>): Answer<'receipt.list'>;
-  get(receiptId: string): Answer<'receipt.get'>;
-  verify(receiptId: string): Promise<Answer<'receipt.verify'>> | Answer<'receipt.verify'>;
+export interface ReceiptCommands extends ReceiptReader {
+  /** Signs the log as it is now. */
+  checkpoint(): Promise<CheckpointRow>;
+  /** Sees to it that the newest checkpoint holds every receipt, where that can be written. */
+  cover(): Promise<void>;
+  /** @throws Refusal forbidden for anyone but the operator at a terminal */
+  rotate(actor: Actor, store: (tx: Tx, answer: Answer<'receipt.rotate'>) => void): Promise<Answer<'receipt.rotate'>>;
 }
 export interface TrustCommands {
   accept(
@@ -197,6 +201,12 @@ export const createCommands = (
       open(params.workspaceId).search(params.query, Math.min(params.limit ?? 50, 200), signal),
     'files.stat': ({ params }) => open(params.workspaceId).stat(params.path),
 
+    'log.checkpoint': async () => {
+      const { size, root, note } = await receipts.checkpoint();
+      return { size, root: toBase64(root), checkpoint: note };
+    },
+    'log.consistency': ({ params }) => receipts.consistency(params),
+
     'policy.forget': async ({ params, actor }) =>
       changed('rules', await desk.changeRule(actor, params.ruleId, params.change)),
     'policy.get': () => desk.rules(),
@@ -210,7 +220,17 @@ export const createCommands = (
 
     'receipt.get': ({ params }) => receipts.get(params.receiptId),
     'receipt.list': ({ params }) => receipts.list(params),
-    'receipt.verify': ({ params }) => receipts.verify(params.receiptId),
+    'receipt.page': ({ params }) => receipts.page(params),
+    'receipt.proof': async ({ params }) => {
+      await receipts.cover();
+      return receipts.proof(params.receiptId);
+    },
+    'receipt.rotate': async ({ actor, operation }) =>
+      changed('receipts', await receipts.rotate(actor, (tx, answer) => operation.store(tx, answer))),
+    'receipt.verify': async ({ params }) => {
+      await receipts.cover();
+      return receipts.verify(params.receiptId);
+    },
 
     'trust.accept': async ({ params, actor, operation }) =>
       changed('trust', await trust.accept(actor, params, (tx, answer) => operation.store(tx, answer))),

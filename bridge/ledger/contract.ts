@@ -179,8 +179,8 @@ export interface Reads {
   }): ReceiptRow[];
   /** Every receipt in order, streamed. */
   allReceipts(): Iterable<ReceiptRow>;
-  /** Every receipt in order, streamed, with all that verifying it needs. */
-  allToVerify(): Iterable<VerifyRow>;
+  /** The receipts after `seq` in order, streamed, with all that verifying them needs. */
+  toVerify(afterSeq: number): Iterable<VerifyRow>;
   /** Key rotation receipts in order. */
   rotations(): ReceiptRow[];
   /** How many receipts the log holds. */
@@ -189,8 +189,8 @@ export interface Reads {
   logNode(level: number, index: number): Uint8Array | null;
   /** By size, from the smallest. */
   checkpoints(): CheckpointRow[];
-  /** The largest; of one size the oldest. */
-  lastCheckpoint(): CheckpointRow | null;
+  /** The largest over at most so many receipts; of one size the oldest. */
+  lastCheckpoint(maxSize: number): CheckpointRow | null;
   action(sha256: string): Uint8Array | null;
   approval(approvalId: string): ApprovalRecord | null;
   approvals(filter: {

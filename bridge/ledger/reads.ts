@@ -80,9 +80,9 @@ export const makeReads = (sql: Statements): Reads => {
   const session = (row: Stored<SessionRow, 'revoked'>): SessionRow => ({ ...row, revoked: row.revoked === 1 });
 
   /** In pages, so that a commit between two rows never meets an open cursor. */
-  const paged = function* <Row extends { readonly seq: number }>(text: string): Generator<Row> {
-    for (let after = 0; ;) {
-      const page = sql.all<Row>(`${text} WHERE receipt.seq > ? ORDER BY receipt.seq LIMIT ?`, after, limits.pageEvents);
+  const paged = function* <Row extends { readonly seq: number }>(text: string, afterSeq = 0): Generator<Row> {
+    for (let after = afterSeq; ;) {
+      const page = sql.all<Row>(`${text} WHERE receipt.seq > ? ORDER BY receipt.seq LIMIT ?`, after, limits.pageReceipts);
       yield* page;
       const last = page.at(-1);
       if (last === undefined) return;
@@ -103,7 +103,7 @@ export const makeReads = (sql: Statements): Reads => {
       sql.all<ReceiptRow>('SELECT * FROM receipt WHERE approvalId = ? ORDER BY seq', approvalId),
     receipts,
     allReceipts: () => paged<ReceiptRow>('SELECT * FROM receipt'),
-    *allToVerify() {
+    *toVerify(afterSeq) {
       const rows = paged<Stored<VerifyRow, 'actionDeleted'>>(
         `SELECT receipt.*, action.bytes AS action, substr(logNode.hashes, 1, 32) AS leaf,
            action.bytes IS NULL AND receipt.conversationId IS NOT NULL
@@ -115,6 +115,7 @@ export const makeReads = (sql: Statements): Reads => {
     rotations: () => sql.all<ReceiptRow>("SELECT * FROM receipt WHERE kind = 'key-rotation' ORDER BY seq"),
     logSize: () => sql.get<{ size: number }>('SELECT coalesce(max(seq), 0) AS size FROM logNode')?.size ?? 0,
     logNode: (level, index) => {
+        afterSeq,
       const row = sql.get<{ hash: Uint8Array }>(
         'SELECT substr(hashes, ?, 32) AS hash FROM logNode WHERE seq = ?',
         level * 32 + 1,
@@ -123,7 +124,8 @@ export const makeReads = (sql: Statements): Reads => {
       return row?.hash.length === 32 ? row.hash : null;
     },
     checkpoints: () => sql.all<CheckpointRow>('SELECT * FROM checkpoint ORDER BY size, at'),
-    lastCheckpoint: () => sql.get<CheckpointRow>('SELECT * FROM checkpoint ORDER BY size DESC, at LIMIT 1'),
+    lastCheckpoint: (maxSize) =>
+      sql.get<CheckpointRow>('SELECT * FROM checkpoint WHERE size <= ? ORDER BY size DESC, at LIMIT 1', maxSize),
     action: (sha256) =>
       sql.get<{ bytes: Uint8Array }>('SELECT bytes FROM action WHERE sha256 = ?', sha256)?.bytes ?? null,
     approval: (approvalId) => sql.get<ApprovalRecord>('SELECT * FROM approval WHERE approvalId = ?', approvalId),

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { verifyAsync } from '#protocol/verify.ts';
+import { putCheckpoint } from '../../bridge/approvals/checkpoints.ts';
 import { exportReceipts, publicKeyOf, verifyFile, verifyFolder } from '../../bridge/approvals/export.ts';
 import { openReceiptKey } from '../../bridge/approvals/keys.ts';
 import { createReceiptReader, nodePlatform, sealedOf, verifyAll } from '../../bridge/approvals/reader.ts';
@@ -24,6 +25,7 @@ const fill = async (room: Room): Promise<void> => {
   await room.decide(records[3]!, 'allow', page);
   await room.desk.outcome(records[3]!.approvalId, 'failed', { startedAt: 3, endedAt: 4 });
   await Promise.all(asking);
+  await room.ledger.commit((tx) => putCheckpoint(tx, room.seal.checkpoint, Date.now(), 'here'));
 };
 
 let directory: ReturnType<typeof temporary>;
@@ -179,7 +181,7 @@ describe('exported receipts', () => {
   });
 
   it('each receipt shows its checks, its envelope and the same commands', () => {
-    const reader = createReceiptReader(room.ledger.read, room.key, room.ledger.bridgeId);
+    const reader = createReceiptReader(room.ledger.read, () => room.key.publicKeySpki, room.ledger.bridgeId);
     for (const row of room.ledger.read.allReceipts()) {
       const { ok, checks, commands } = reader.verify(row.receiptId);
       expect({ ok, failed: checks.filter((line) => !line.ok) }).toEqual({ ok: true, failed: [] });

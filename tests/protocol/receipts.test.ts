@@ -129,7 +129,7 @@ describe('the verifier', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const publicKeySpki = new Uint8Array(publicKey.export({ type: 'spki', format: 'der' }));
   const platform: VerifyPlatform = {
-    sha256: (bytes) => createHash('sha256').update(bytes).digest('hex'),
+    sha256: (bytes) => createHash('sha256').update(bytes).digest(),
     verify: verifyEd25519,
     utf8,
     text: (bytes) => new TextDecoder('utf-8', { fatal: true }).decode(bytes),
