@@ -226,12 +226,28 @@ export const limits = {
   rules: 1000,
   /** A command line that a rule may hold word for word, and that is parsed at all; longer ones are uninspectable. */
   ruleTextUnits: 16 * KiB,
+  /** Matches a rule's limit may count: each is a row that is looked through. */
+  ruleLimitCount: 1000,
+  /** Longest span of a rule's limit. */
+  ruleSpanMs: 31 * day,
+  /** `.countersign/rules.json` of a project: 50 suggestions with long command lines. */
+  ruleFileBytes: 64 * KiB,
+  /** A program that a rule is bound to is hashed up to this size; a larger one is not bound, and asks. */
+  programBytes: 512 * MiB,
+  /** Commands within commands that are read: `sudo env sh -c "… $(…)"` is four; deeper ones are made to hide. */
+  readingDepth: 12,
+  /** Parts of one command that are looked at; a full line of text has about 4000. */
+  readingNodes: 20_000,
   /** Wall clock against monotonic clock: a larger difference is a step, and the receipt says so. */
   clockStepMs: 2 * second,
   /** Line edits looked for when counting a diff; beyond it the changed middle counts as replaced whole. */
   diffEdits: 1000,
   /** A PKCS#8 Ed25519 key is 119 bytes; anything much larger is not one. */
   keyFileBytes: 4 * KiB,
+  /** Receipts read at once, each with its action: half of the largest actions fit memory easily. */
+  pageReceipts: 64,
+  /** Changes of the signing key: one a year for a lifetime, and a proof still carries them all. */
+  keyRotations: 50,
   /** A checkpoint of the log: three short lines and a few signatures of witnesses. */
   checkpointUnits: 2000,
   /** Receipts between two checkpoints signed unasked: a rollback beyond the last one is noticed. */
@@ -244,10 +260,6 @@ export const limits = {
   directoryCursorMs: 5 * minute,
   /** Larger folders are generated; they are shown cut and say so. */
   directoryEntries: 20_000,
-  /** Receipts read at once, each with its action: half of the largest actions fit memory easily. */
-  pageReceipts: 64,
-  /** Changes of the signing key: one a year for a lifetime, and a proof still carries them all. */
-  keyRotations: 50,
   /** Listings that may be continued at once, oldest dropped: each holds its names. */
   directoryCursors: 32,
   /** Folders one look of the folder picker shows. */
