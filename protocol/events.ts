@@ -169,7 +169,7 @@ export const commandReading = z.strictObject({
     }),
     100,
   ),
-  /** `&&` `||` `|` `|&` `;` `&` `newline` `subshell` `group` `!`, and `if` `for` `while` `case` `function`, in order of appearance. */
+  /** `&&` `||` `|` `|&` `;` `&` `newline` `subshell` `group` `!`, and `if` `for` `while` `case` `function` `coproc` `[[` `((`, in order of appearance. */
   operators: list(text(20), 200),
   redirections: list(
     z.strictObject({
@@ -198,7 +198,10 @@ export const commandReading = z.strictObject({
   ),
   /** Why it cannot be read to its end; plain sentences; empty when it can. */
   uninspectable: list(text(300), 20),
-  /** One program, no operator, substitution, assignment, trampoline, line break; redirections only inside. Only this may match by program. */
+  /**
+   * One program of words that are all known, no operator, substitution, assignment, trampoline, line break; nothing
+   * redirected but input from inside, descriptors and /dev/null. Only this may match by program.
+   */
   simple: z.boolean(),
 });
 export type CommandReading = z.infer<typeof commandReading>;
