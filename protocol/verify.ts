@@ -254,11 +254,13 @@ const finishAll = (state: State): void => {
 const every = function* (
   platform: VerifyPlatform,
   request: VerifyRequest,
-  receipts: Iterable<SealedReceipt>,
+  receipts: Iterable<SealedReceipt> | AsyncIterable<SealedReceipt>,
 ): Steps<VerifyResult> {
   const state = yield* begin(platform, request);
   let last: CheckLine[] = [];
-  for (const sealed of receipts) last = yield* checkReceipt(state, sealed);
+  const each = Symbol.asyncIterator in receipts ? receipts[Symbol.asyncIterator]() : receipts[Symbol.iterator]();
+  for (let next = yield* settled(each.next()); next.done !== true; next = yield* settled(each.next()))
+    last = yield* checkReceipt(state, next.value);
   if (request.scope === 'all') finishAll(state);
   const { problems, notes, incomplete } = state;
   return { ok: problems.length === 0, receipts: state.receipts, problems, notes, incomplete, last };
@@ -271,9 +273,9 @@ export const verifySync = (
   receipts: Iterable<SealedReceipt>,
 ): VerifyResult => inSync(every(platform, request, receipts));
 
-/** The same on any platform. */
+/** The same on any platform, also of receipts that come by and by. */
 export const verifyAsync = (
   platform: VerifyPlatform,
   request: VerifyRequest,
-  receipts: Iterable<SealedReceipt>,
+  receipts: Iterable<SealedReceipt> | AsyncIterable<SealedReceipt>,
 ): Promise<VerifyResult> => inTurn(every(platform, request, receipts));
