@@ -1,0 +1,291 @@
+/**
+ * Receipts verified by the page itself: what it knows of the bridge's key and log from before, one receipt, all of them.
+ * The rule not to break: what the bridge claims never stands where a check of this browser's own is shown.
+ */
+import type { Answer } from '#protocol/methods.ts';
+import { toBase64 } from '#protocol/receipts.ts';
+import { pinCheckpoint, pinKey, readPin, replacePin, type Pin } from '#lib/cache/pins.ts';
+import { words } from '#lib/text/receipts.en.ts';
+import type {
+  Finding,
+  Head,
+  Known,
+  LogProblem,
+  LogVerdict,
+  Progress,
+  ReceiptProof,
+  ReceiptVerdict,
+} from '#lib/workers/verify-contract.ts';
+import { spkiOf } from '#lib/workers/verify-platform.ts';
+import { Stopped, verifyLog, verifyReceipt } from '#lib/workers/verify.ts';
+import type { App } from './app.svelte.ts';
+import type { Failure } from './contract.ts';
+
+/** `SHA256:…` of a PEM public key, as the bridge and the receipts write it. */
+export const fingerprintOf = async (pem: string): Promise<string> => {
+  const digest = await crypto.subtle.digest('SHA-256', new Uint8Array(spkiOf(pem)));
+  return `SHA256:${toBase64(new Uint8Array(digest), 'base64url')}`;
+};
+
+const failed = (cause: unknown): Failure => {
+  console.error('receipts: the check did not run', cause);
+  const isUnsupported = cause instanceof Error && cause.name === 'NotSupportedError';
+  return { code: 'internal_error', message: isUnsupported ? words.unsupported : words.failed };
+};
+
+/** The pinned key and log of this installation, and what is wrong with what the bridge shows now. */
+export class ReceiptTrust {
+  #shown: { readonly publicKey: string; readonly head: Head | null } | null = null;
+  pin = $state.raw<Pin | null>(null);
+  fingerprint = $state('');
+  rotations = $state(0);
+  problem = $state.raw<LogProblem | null>(null);
+
+  async load(bridgeId: string): Promise<void> {
+    await this.#hold(await readPin(bridgeId));
+  }
+
+  /** What to check against. The key that is shown is pinned when none is: the first sight. */
+  async known(bridgeId: string, publicKey: string): Promise<Known> {
+    const pin = await pinKey(bridgeId, publicKey, Date.now());
+    await this.#hold(pin);
+    return { bridgeId, publicKey: pin.publicKey, checkpoint: pin.checkpoint?.note ?? null };
+  }
+
+  /** What came of a check of something the bridge showed just now. */
+  async learn(
+    bridgeId: string,
+    publicKey: string,
+    found: Pick<ReceiptVerdict, 'ok' | 'head' | 'problem' | 'rotations'>,
+  ): Promise<void> {
+    this.#shown = { publicKey, head: found.head };
+    this.problem = found.problem;
+    this.rotations = found.rotations;
+    if (found.ok && found.problem === null && found.head !== null)
+      await this.#hold(await pinCheckpoint(bridgeId, { ...found.head, seenAt: Date.now() }));
+  }
+
+  /** By the operator, after being told what it means. */
+  async trustShown(): Promise<void> {
+    const { pin, problem } = this;
+    if (pin === null || problem === null || this.#shown === null) return;
+    const isKey = problem.kind === 'key';
+    const next: Pin = {
+      ...pin,
+      ...(isKey ? { publicKey: this.#shown.publicKey, pinnedAt: Date.now() } : {}),
+      checkpoint: null,
+    };
+    await replacePin(next);
+    this.problem = null;
+    await this.#hold(next);
+  }
+
+  async #hold(pin: Pin | null): Promise<void> {
+    if (pin?.publicKey !== this.pin?.publicKey)
+      this.fingerprint = pin === null ? '' : await fingerprintOf(pin.publicKey);
+    this.pin = pin;
+  }
+}
+
+/** Hashes that lead from the known state of the log to `toSize`; null when the bridge gives none. */
+const consistency = async (app: App, pin: Pin | null, toSize: number): Promise<readonly string[] | null> => {
+  const fromSize = pin?.checkpoint?.size ?? 0;
+  if (fromSize === 0 || fromSize >= toSize) return [];
+  const answer = await app.call('log.consistency', { fromSize, toSize });
+  return answer.ok ? answer.value.hashes : null;
+};
+
+/** One receipt. */
+export class ReceiptCheck {
+  #app: App;
+  #trust: ReceiptTrust;
+  readonly receiptId: string;
+  proof = $state.raw<ReceiptProof | null>(null);
+  /** When it was kept, where it came from this browser's copy. */
+  keptAt = $state<number | null>(null);
+  loading = $state(true);
+  failure = $state.raw<Failure | null>(null);
+  checking = $state(false);
+  verdict = $state.raw<ReceiptVerdict | null>(null);
+  checkedAt = $state(0);
+  /** It can be checked with the bridge off. */
+  isKept = $state(false);
+  /** The bridge's own opinion. */
+  bridge = $state.raw<Answer<'receipt.verify'> | null>(null);
+
+  constructor(app: App, trust: ReceiptTrust, receiptId: string) {
+    this.#app = app;
+    this.#trust = trust;
+    this.receiptId = receiptId;
+  }
+
+  /** Fetches it, or takes it from the copy, and checks it. */
+  async open(): Promise<void> {
+    this.loading = true;
+    await this.#load();
+    this.loading = false;
+    if (this.proof !== null) await this.#check();
+  }
+
+  async #load(): Promise<void> {
+    const kept = (await this.#app.copy?.receipts.get(this.receiptId)) ?? null;
+    this.isKept = kept !== null;
+    const answer = this.#app.live ? await this.#app.call('receipt.proof', { receiptId: this.receiptId }) : null;
+    if (answer?.ok === true) {
+      this.proof = answer.value;
+      this.keptAt = null;
+      this.failure = null;
+      return;
+    }
+    // A refusal is an answer: what the bridge no longer has is not brought back from the copy.
+    if (answer !== null && answer.failure.code !== 'offline') {
+      this.proof = null;
+      this.failure = answer.failure;
+      return;
+    }
+    this.proof = kept?.proof ?? null;
+    this.keptAt = kept?.keptAt ?? null;
+    this.failure = kept === null ? { code: 'offline', message: words.notKept } : null;
+  }
+
+  async #check(): Promise<void> {
+    const { proof, keptAt } = this;
+    if (proof === null) return;
+    this.checking = true;
+    this.verdict = null;
+    this.failure = null;
+    try {
+      const bridgeId = this.#app.session.identity?.session.bridgeId ?? proof.bridgeId;
+      const known = await this.#trust.known(bridgeId, proof.publicKey);
+      const hashes = keptAt === null ? await consistency(this.#app, this.#trust.pin, proof.inclusion.size) : null;
+      const verdict = await verifyReceipt(known, proof, { consistency: hashes, kept: keptAt !== null });
+      this.verdict = verdict;
+      this.checkedAt = Date.now();
+      if (keptAt === null) await this.#settle(bridgeId, proof, verdict);
+    } catch (cause) {
+      this.failure = failed(cause);
+    } finally {
+      this.checking = false;
+    }
+  }
+
+  async #settle(bridgeId: string, proof: ReceiptProof, verdict: ReceiptVerdict): Promise<void> {
+    await this.#trust.learn(bridgeId, proof.publicKey, verdict);
+    if (verdict.ok && !verdict.incomplete) {
+      this.isKept = (await this.#app.copy?.receipts.put(proof, Date.now())) ?? false;
+    }
+    const answer = await this.#app.call('receipt.verify', { receiptId: this.receiptId });
+    this.bridge = answer.ok ? answer.value : null;
+  }
+}
+
+const noProgress = { done: 0, total: 0, slow: false };
+
+/** All receipts: the whole log with the bridge, those kept here without it. */
+export class LogCheck {
+  #app: App;
+  #trust: ReceiptTrust;
+  #abort: AbortController | null = null;
+  running = $state(false);
+  stopped = $state(false);
+  progress = $state.raw(noProgress);
+  verdict = $state.raw<LogVerdict | null>(null);
+  /** What was checked were those kept here. */
+  kept = $state(false);
+  finishedAt = $state(0);
+  failure = $state.raw<Failure | null>(null);
+
+  constructor(app: App, trust: ReceiptTrust) {
+    this.#app = app;
+    this.#trust = trust;
+  }
+
+  async run(): Promise<void> {
+    if (this.running) return;
+    const abort = new AbortController();
+    this.#abort = abort;
+    Object.assign(this, { running: true, stopped: false, verdict: null, failure: null, progress: noProgress });
+    this.kept = !this.#app.live;
+    try {
+      const verdict = await (this.kept ? this.#checkKept(abort.signal) : this.#checkLog(abort.signal));
+      if (verdict !== null) this.verdict = verdict;
+      this.finishedAt = Date.now();
+    } catch (cause) {
+      if (cause instanceof Stopped) this.stopped = true;
+      else if (cause instanceof Unavailable) this.failure = cause.failure;
+      else this.failure = failed(cause);
+    } finally {
+      this.running = false;
+    }
+  }
+
+  stop(): void {
+    this.#abort?.abort();
+  }
+
+  /** The newest receipt's proof: the first key, the log as it is now, and the key changes in between. */
+  async #newest(): Promise<ReceiptProof | null> {
+    const list = await this.#app.call('receipt.list', { limit: 1 });
+    if (!list.ok) throw new Unavailable(list.failure);
+    const [newest] = list.value.receipts;
+    if (newest === undefined) return null;
+    const proof = await this.#app.call('receipt.proof', { receiptId: newest.receiptId });
+    if (!proof.ok) throw new Unavailable(proof.failure);
+    return proof.value;
+  }
+
+  async #checkLog(signal: AbortSignal): Promise<LogVerdict | null> {
+    const proof = await this.#newest();
+    if (proof === null) return null;
+    const { publicKey } = proof;
+    const total = proof.inclusion.size;
+    this.progress = { ...noProgress, total };
+    const bridgeId = this.#app.session.identity?.session.bridgeId ?? proof.bridgeId;
+    const known = await this.#trust.known(bridgeId, publicKey);
+    // An exception does not keep its class on its way through the worker: what was refused is held here.
+    const refused: Failure[] = [];
+    const page = async (afterSeq: number): Promise<Answer<'receipt.page'>> => {
+      const answer = await this.#app.call('receipt.page', { afterSeq });
+      if (answer.ok) return answer.value;
+      refused.push(answer.failure);
+      throw new Unavailable(answer.failure);
+    };
+    const progress = (now: Progress): void => void (this.progress = { ...now, total });
+    try {
+      const verdict = await verifyLog(known, proof, { page, progress }, signal);
+      await this.#trust.learn(bridgeId, publicKey, verdict);
+      return verdict;
+    } catch (cause) {
+      throw refused[0] === undefined ? cause : new Unavailable(refused[0]);
+    }
+  }
+
+  async #checkKept(signal: AbortSignal): Promise<LogVerdict> {
+    const began = performance.now();
+    const kept = (await this.#app.copy?.receipts.list()) ?? [];
+    const problems: Finding[] = [];
+    let incomplete = false;
+    for (const [index, { proof }] of kept.entries()) {
+      if (signal.aborted) throw new Stopped();
+      const known = await this.#trust.known(proof.bridgeId, proof.publicKey);
+      const verdict = await verifyReceipt(known, proof, { consistency: null, kept: true });
+      const { receiptId, seq } = proof.summary;
+      for (const line of verdict.lines) if (!line.ok) problems.push({ ...line, receiptId, seq });
+      incomplete ||= verdict.incomplete;
+      this.progress = { done: index + 1, total: kept.length, slow: false };
+    }
+    const ms = performance.now() - began;
+    const { length } = problems;
+    const found = { problems, problemCount: length, notes: [], head: null, problem: null, rotations: 0 };
+    return { ok: length === 0, receipts: kept.length, incomplete, ms, ...found };
+  }
+}
+
+/** The bridge did not answer a question on the way. */
+class Unavailable extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}

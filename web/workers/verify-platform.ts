@@ -1,0 +1,88 @@
+/** Hashes and signatures by WebCrypto for the protocol's verifier; runs in the worker, and in tests under Node. */
+import { limits } from '#protocol/limits.ts';
+import { fromBase64 } from '#protocol/receipts.ts';
+import type { VerifyPlatform } from '#protocol/verify.ts';
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const encoder = new TextEncoder();
+/** WebCrypto takes no view of memory that could be shared; ours never is. */
+const own = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => bytes as Uint8Array<ArrayBuffer>;
+
+/** SPKI bytes of a PEM public key; empty where it is none, which is then no key of anybody. */
+export const spkiOf = (pem: string): Uint8Array =>
+  fromBase64(pem.replaceAll(/-----(BEGIN|END) PUBLIC KEY-----|\s/g, '')) ?? new Uint8Array();
+
+/** @throws DOMException NotSupportedError from `verify` in a browser without Ed25519: that is no verdict on a signature. */
+export const webPlatform = (): VerifyPlatform => {
+  const keys = new Map<string, Promise<CryptoKey | null>>();
+  const read = async (spki: Uint8Array): Promise<CryptoKey | null> => {
+    try {
+      return await crypto.subtle.importKey('spki', own(spki), 'Ed25519', false, ['verify']);
+    } catch (error) {
+      if (error instanceof DOMException && error.name === 'NotSupportedError') throw error;
+      return null; // not a key, so nothing is signed by it
+    }
+  };
+  const keyOf = (spki: Uint8Array): Promise<CryptoKey | null> => {
+    const name = String.fromCharCode(...spki);
+    const known = keys.get(name) ?? read(spki);
+    keys.set(name, known);
+    return known;
+  };
+  return {
+    sha256: async (bytes) => new Uint8Array(await crypto.subtle.digest('SHA-256', own(bytes))),
+    verify: async (spki, message, signature) => {
+      const key = await keyOf(spki);
+      return key !== null && crypto.subtle.verify('Ed25519', key, own(signature), own(message));
+    },
+    utf8: (text) => encoder.encode(text),
+    text: (bytes) => decoder.decode(bytes),
+  };
+};
+
+/** A signature that was taken for good is not. */
+export class WrongGuess extends Error {
+  override readonly name = 'WrongGuess';
+}
+
+/**
+ * A platform that takes every signature for good while it is being checked beside the rest, at most `verifyWindow` at
+ * once. What was found with it holds only when `settle` resolves; a single signature that does not hold makes `verify`
+ * and `settle` throw WrongGuess, and everything must be checked again with `platform` itself.
+ */
+export const guessing = (platform: VerifyPlatform): VerifyPlatform & { settle(): Promise<void> } => {
+  let running = 0;
+  let failure: unknown = null;
+  let waiting: { readonly most: number; readonly go: () => void } | null = null;
+  const stopIfWrong = (): void => {
+    if (failure !== null) throw failure;
+  };
+  const atMost = (most: number): Promise<void> =>
+    running <= most ? Promise.resolve() : new Promise((go) => (waiting = { most, go }));
+  const check = async (spki: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<void> => {
+    try {
+      if (!(await platform.verify(spki, message, signature))) failure ??= new WrongGuess('a signature does not hold');
+    } catch (error) {
+      failure ??= error;
+    }
+    running -= 1;
+    if (waiting === null || running > waiting.most) return;
+    waiting.go();
+    waiting = null;
+  };
+  const start = (...asked: Parameters<typeof check>): boolean => {
+    stopIfWrong();
+    running += 1;
+    void check(...asked);
+    return true;
+  };
+  return {
+    ...platform,
+    verify: (...asked) =>
+      running < limits.verifyWindow ? start(...asked) : atMost(limits.verifyWindow / 2).then(() => start(...asked)),
+    settle: async () => {
+      await atMost(0);
+      stopIfWrong();
+    },
+  };
+};
