@@ -2,7 +2,6 @@
  * The frames of both transports (D-10 to D-12): WebSocket text frames for the app, NDJSON lines on the private
  * socket for the CLI. The same schemas at both ends; everything received is parsed here before anything else.
  */
-import { blobRef, type AnyEvent } from './events.ts';
 import { anyEvent } from './events.ts';
 import { count, list, name, text, time, uuid, z } from './schema.ts';
 
@@ -116,7 +115,6 @@ export type Failure = z.infer<typeof failure>;
 
 /** Everything the bridge sends. */
 export const fromBridge = z.union([hello, result, failure, delivery]);
-export type FromBridge = z.infer<typeof fromBridge>;
 
 /** What the page key signs to open a socket (D-10). The Unix socket sends no proof. */
 export const socketProofText = (part: { origin: string; path: string; bootId: string; nonce: string }): string =>
@@ -125,7 +123,3 @@ export const socketProofText = (part: { origin: string; path: string; bootId: st
 /** A place in a conversation's log. `lineage` is made with the state and renewed by a restore (D-45). */
 export const cursor = z.strictObject({ lineage: name(64), conversationId: name(64), seq: count });
 export type Cursor = z.infer<typeof cursor>;
-
-/** Blobs travel over HTTP: `PUT <base>blob?conversation=ID&name=N` and `GET <base>blob/<sha256>?conversation=ID`. */
-export const blobAnswer = blobRef;
-export type { AnyEvent };

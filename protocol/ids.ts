@@ -1,20 +1,4 @@
-/** Branded ids and how they are made. Time and randomness are arguments, so that tests and replays are exact. */
-declare const brand: unique symbol;
-type Branded<Name extends string> = string & { readonly [brand]?: Name };
-
-export type EventId = Branded<'event'>;
-export type ConversationId = Branded<'conversation'>;
-export type TurnId = Branded<'turn'>;
-export type ApprovalId = Branded<'approval'>;
-export type ReceiptId = Branded<'receipt'>;
-export type WorkspaceId = Branded<'workspace'>;
-export type AgentId = Branded<'agent'>;
-export type OperationKey = Branded<'operation'>;
-export type AttachmentId = Branded<'attachment'>;
-export type SessionId = Branded<'session'>;
-/** Lower-case hex of a SHA-256. */
-export type Sha256 = Branded<'sha256'>;
-
+/** Ids and how they are made. Time and randomness are arguments, so that tests and replays are exact. */
 const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** UUID version 7 (RFC 9562): 48 bits of milliseconds, then randomness. `random` gives that many fresh bytes. */

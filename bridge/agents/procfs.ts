@@ -31,8 +31,6 @@ export const parentOf = (pid: number): number | null => {
   return Number.isSafeInteger(parent) ? parent : null;
 };
 
-export const isZombie = (pid: number): boolean => statFields(pid)?.[0] === 'Z';
-
 /** The marker this process carries in its environment, or null. */
 export const markerOf = (pid: number): string | null => {
   const prefix = `${markerName}=`;
