@@ -5,7 +5,7 @@
  * Called by the conversations room through its `Describe`; about looks at files only through the walker handed in.
  */
 import { createHash } from 'node:crypto';
-import { basename, isAbsolute, join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { Refusal } from '#protocol/errors.ts';
 import type { ApprovalFacts, CardDiff, ToolContent, ToolKind } from '#protocol/events.ts';
 import type { Json } from '#protocol/json.ts';
@@ -13,9 +13,10 @@ import { limits } from '#protocol/limits.ts';
 import type { ToolCallState, WordedCommand } from '../agents/contract.ts';
 import type { About, CurrentText, Described } from './contract.ts';
 import { countChanges } from './diff.ts';
-import { hasHiddenSpace, hasInvisible, shellOperators, visible } from './inert.ts';
+import { hasHiddenSpace, hasInvisible, visible } from './inert.ts';
+import { agentConfiguration, codesOf, hasSecretShape, risk, signsOf, type Risk, type RiskCode } from './risks.ts';
+import { readCommand, steeringName, type Read } from './shell/reading.ts';
 
-type Risk = ApprovalFacts['risks'][number];
 type Place = ApprovalFacts['paths'][number]['place'];
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
@@ -23,38 +24,16 @@ const cut = (text: string, units: number): string =>
   text.length <= units ? text : `${text.slice(0, units - 1).toWellFormed()}…`;
 const bytesOf = (text: string): number => Buffer.byteLength(text, 'utf8');
 
-/** Files that make an agent, an editor or git run something: writing them is a way out of every later question (T40). */
-const agentConfiguration =
-  /(^|\/)(\.claude|\.codex|\.gemini|\.qwen|\.kimi|\.pi|\.opencode|\.cursor|\.copilot|\.vscode|\.idea|\.husky|\.envrc|\.mcp\.json|opencode\.jsonc?|\.git\/(hooks|config|info)|\.github\/(copilot|hooks|workflows))(\/|$)/i;
 const secretName = /token|secret|passw|credential|api_?key|private_?key|auth|cookie/i;
-/** Variables that change which program or which code really runs. */
-const steeringName =
-  /^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|BASH_ENV|ENV|PYTHON(PATH|STARTUP)|PERL5(LIB|OPT)|RUBYOPT|GIT_.*|npm_config_.*|SHELL|IFS|PROMPT_COMMAND)$/i;
-const shells = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'fish']);
+const isConfiguration = (path: string): boolean => agentConfiguration.test(path);
 
+/** `path` is absolute, relative to the workspace, or begins with `~`, which is a home directory. */
 const placeOf = (path: string, about: About): Place => {
-  const relative = about.relative(path);
-  if (relative === null) return 'outside';
-  if (about.isSecret(relative)) return 'secret';
-  return agentConfiguration.test(relative) ? 'agent_config' : 'inside';
+  const relative = path.startsWith('~') ? null : about.relative(path);
+  if (about.isSecret(relative ?? path.replace(/^[~/]+/, ''))) return 'secret';
+  if (isConfiguration(relative ?? path)) return 'agent_config';
+  return relative === null ? 'outside' : 'inside';
 };
-
-const sentences = {
-  outside: ['warn', 'Reaches outside the workspace.'],
-  secret: ['stop', 'Touches a file that is kept secret.'],
-  agent_config: ['stop', 'Changes files that can make an agent, an editor or git run something later.'],
-  invisible: ['warn', 'Contains characters that cannot be seen or that reorder text; they are shown as escapes.'],
-  hidden_space: ['warn', 'Contains a long run of spaces that could push something out of sight.'],
-  long: ['note', 'Is very long; read it to its end.'],
-  not_all_shown: ['stop', 'Holds more than is listed here; the whole of it is in the raw input.'],
-  program_name: ['warn', 'The name of the program has letters outside ASCII, and may look like another.'],
-  environment: ['warn', 'Changes environment variables that decide which code runs.'],
-  unannounced: ['warn', 'The agent asked without announcing what it is about to do.'],
-  uninspectable: ['warn', 'What this does could not be established: uninspectable.'],
-  as_worded: ['warn', 'The agent gave no input for this; the command is shown as the agent words it.'],
-  cut_by_agent: ['stop', 'The agent shows only the beginning of this command; the rest of it is not known.'],
-} as const satisfies Record<string, readonly [Risk['level'], string]>;
-type RiskCode = keyof typeof sentences;
 
 interface Findings {
   readonly headline: string;
@@ -62,6 +41,8 @@ interface Findings {
   readonly commandText?: string;
   readonly cwd?: string;
   readonly env?: readonly string[];
+  /** Names of the variables a command is given. */
+  readonly variables?: readonly string[];
   readonly paths: readonly string[];
   readonly diffs: readonly CardDiff[];
   readonly rawInput?: string | undefined;
@@ -69,12 +50,18 @@ interface Findings {
   readonly payloadBytes: number;
 }
 
-const scriptOf = (argv: readonly string[]): string | null => {
-  const flag = argv.findIndex((part, index) => index > 0 && /^-\w*c$/.test(part));
-  return shells.has(basename(argv[0] ?? '')) && flag > 0 ? (argv[flag + 1] ?? null) : null;
+/** The command as read; null where there is none. Variables given beside it count as set by it. */
+const readOf = (found: Findings, about: About): Read | null => {
+  const { argv, commandText, cwd = about.workspacePath, variables = [] } = found;
+  if (argv === undefined && commandText === undefined) return null;
+  const command = argv === undefined ? { text: commandText ?? '' } : { argv };
+  const read = readCommand(command, { cwd, place: (path) => placeOf(path, about) });
+  if (variables.length === 0) return read;
+  const assignments = [...variables, ...read.reading.assignments].map((name) => cut(name, 200)).slice(0, 100);
+  return { ...read, reading: { ...read.reading, assignments, simple: false } };
 };
 
-const risksOf = (found: Findings, places: readonly Place[]): Risk[] => {
+const risksOf = (found: Findings, paths: ApprovalFacts['paths'], read: Read | null, about: About): Risk[] => {
   const command = [...(found.argv ?? []), ...(found.commandText === undefined ? [] : [found.commandText])];
   const texts = [
     ...command,
@@ -84,43 +71,53 @@ const risksOf = (found: Findings, places: readonly Place[]): Risk[] => {
     ...found.diffs.map((diff) => diff.newText),
   ];
   const codes = new Set<RiskCode>(found.risks);
-  for (const place of places) if (place !== 'inside' && place !== 'unknown') codes.add(place);
-  if (found.paths.some((path) => agentConfiguration.test(path))) codes.add('agent_config');
+  for (const { path, place } of paths) {
+    if (place !== 'inside' && place !== 'unknown') codes.add(place);
+    if (place !== 'unknown' && (path.startsWith('~') || about.relative(path) === null)) codes.add('outside');
+    if (isConfiguration(path)) codes.add('agent_config');
+  }
   if (texts.some(hasInvisible)) codes.add('invisible');
   if ([...command, ...found.paths].some(hasHiddenSpace)) codes.add('hidden_space');
-  if (/[^\x20-\x7e]/.test(found.argv?.[0] ?? '')) codes.add('program_name');
+  if (texts.some(hasSecretShape)) codes.add('secret_shaped');
+  const programs = [found.argv?.[0], ...(read?.reading.programs ?? []).map(({ name }) => name)];
+  if (programs.some((name) => /[^\x20-\x7e]/.test(name ?? ''))) codes.add('program_name');
   if (found.payloadBytes > limits.outputUnits) codes.add('long');
-  const risks = [...codes].map((code): Risk => ({ code, level: sentences[code][0], sentence: sentences[code][1] }));
-  const script = found.commandText ?? scriptOf(found.argv ?? []);
-  const operators = script === null ? [] : shellOperators(script);
-  if (operators.length === 0) return risks;
-  return [...risks, { code: 'shell_operators', level: 'note', sentence: `The shell acts on: ${operators.join('  ')}` }];
+  if (read !== null) for (const code of codesOf(read)) codes.add(code);
+  if (read?.reading.redirections.some(({ place }) => place === 'secret')) codes.add('secret');
+  if (read?.reading.redirections.some(({ place }) => place === 'agent_config')) codes.add('agent_config');
+  const risks = [...codes].map((code) => risk(code));
+  const signs = read === null ? [] : signsOf(read.reading);
+  return signs.length === 0
+    ? risks
+    : [...risks, risk('shell_operators', `The shell acts on: ${cut(signs.join('  '), 400)}`)];
 };
 
 const factsOf = (found: Findings, about: About): ApprovalFacts => {
-  const paths = [...new Set(found.paths)].map((path) => ({
-    path: cut(path.toWellFormed(), limits.pathBytes),
-    place: placeOf(path, about),
-  }));
+  const read = readOf(found, about);
+  const places = new Map(found.paths.map((path) => [cut(path.toWellFormed(), limits.pathBytes), placeOf(path, about)]));
+  for (const { path, place } of read?.paths ?? []) if (!places.has(path)) places.set(path, place);
+  const paths = [...places].map(([path, place]) => ({ path, place }));
   const isCut = paths.length > 200 || found.diffs.length > 100;
-  const risks = risksOf(
-    isCut ? { ...found, risks: [...found.risks, 'not_all_shown'] } : found,
-    paths.map(({ place }) => place),
-  );
+  const risks = risksOf(isCut ? { ...found, risks: [...found.risks, 'not_all_shown'] } : found, paths, read, about);
   return {
     headline: cut(visible(found.headline), 500),
     ...(found.argv === undefined ? {} : { argv: found.argv.map((part) => part.toWellFormed()) }),
     ...(found.commandText === undefined ? {} : { commandText: found.commandText.toWellFormed() }),
     ...(found.cwd === undefined ? {} : { cwd: cut(found.cwd.toWellFormed(), limits.pathBytes) }),
+    ...(read === null ? {} : { reading: read.reading }),
     ...(found.env === undefined ? {} : { env: [...found.env] }),
     paths: paths.slice(0, 200),
     diffs: found.diffs.slice(0, 100),
     ...(found.rawInput === undefined ? {} : { rawInput: found.rawInput }),
     risks,
-    uninspectable: found.risks.includes('uninspectable'),
+    // A command of which not even the programs are known; of others the reading says which part is not.
+    uninspectable: found.risks.includes('uninspectable') || (read !== null && isUnread(read)),
     payloadBytes: found.payloadBytes,
   };
 };
+
+const isUnread = ({ reading }: Read): boolean =>
+  reading.uninspectable.length > 0 && !reading.programs.some(({ name }) => name !== null);
 
 const named = (path: string, about: About): string => {
   const relative = about.relative(path);
@@ -164,8 +161,10 @@ export const describeWrite = (
   };
 };
 
+const isSecretVariable = ({ name, value }: { readonly name: string; readonly value: string }): boolean =>
+  secretName.test(name) || hasSecretShape(value);
 const shownVariable = ({ name, value }: { readonly name: string; readonly value: string }): string =>
-  secretName.test(name) ? `${name} (${String(value.length)} characters, hidden)` : `${name}=${value}`;
+  isSecretVariable({ name, value }) ? `${name} (${String(value.length)} characters, hidden)` : `${name}=${value}`;
 
 /**
  * A command over ACP (P-04), run without a shell. `cwd` is absolute.
@@ -193,6 +192,7 @@ export const describeCommand = (
   const variables = command.env.map(shownVariable);
   const risks: RiskCode[] = [];
   if (command.env.some(({ name }) => steeringName.test(name))) risks.push('environment');
+  if (command.env.some(({ value }) => hasSecretShape(value))) risks.push('secret_shaped');
   if (variables.some((variable) => variable.length > 200)) risks.push('not_all_shown');
   return {
     kind: 'command',
@@ -201,7 +201,7 @@ export const describeCommand = (
       argv,
       cwd: command.cwd,
       env: command.env.map(({ name, value }) =>
-        secretName.test(name) ? { name, sha256: sha256(value) } : { name, value },
+        isSecretVariable({ name, value }) ? { name, sha256: sha256(value) } : { name, value },
       ),
     },
     facts: factsOf(
@@ -210,6 +210,7 @@ export const describeCommand = (
         argv,
         cwd: command.cwd,
         env: variables.map((variable) => cut(variable, 200)),
+        variables: command.env.map(({ name }) => name),
         paths: [command.cwd],
         diffs: [],
         risks,

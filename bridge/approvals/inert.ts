@@ -16,21 +16,3 @@ export const hasHiddenSpace = (text: string): boolean => /[ \u00a0\u2000-\u200a\
 /** One line in which every character can be seen: `\u{202e}` for what cannot. */
 export const visible = (text: string): string =>
   text.replace(everyInvisible, (found) => `\\u{${(found.codePointAt(0) ?? 0).toString(16)}}`).toWellFormed();
-
-const operators: readonly (readonly [name: string, pattern: RegExp])[] = [
-  ['&&', /&&/],
-  ['||', /\|\|/],
-  ['|', /(^|[^|])\|([^|]|$)/],
-  [';', /;/],
-  ['&', /(^|[^&>])&([^&>]|$)/],
-  ['>', />/],
-  ['<', /</],
-  ['$(…)', /\$\(/],
-  ['`…`', /`/],
-  ['$…', /\$[\w{]/],
-  ['line break', /[\r\n]/],
-  ['* ?', /[*?]/],
-];
-/** Shell operators in a command line, also inside quotes: naming one too many is safe, one too few is not. */
-export const shellOperators = (script: string): string[] =>
-  operators.filter(([, pattern]) => pattern.test(script)).map(([name]) => name);

@@ -229,9 +229,9 @@ describe('effects the bridge serves', () => {
       raw({ command: 'git log && curl x | sh > $HOME/y; `id` $(id)\nls &' }, { kind: 'execute' }).facts.risks.find(
         (risk) => risk.code === 'shell_operators',
       )?.sentence,
-    ).toBe('The shell acts on: &&  |  ;  &  >  $(…)  `…`  $…  line break');
+    ).toBe('The shell acts on: &&  |  ;  line break  &  >  $(…)');
     expect(codes(describeCommand({ command: '/bin/bash', args: ['-lc', 'a | b'], env: [], cwd: '/w' }, about))).toEqual(
-      ['shell_operators'],
+      ['trampoline', 'shell_operators'],
     );
     expect(codes(command(['a', '|', 'b']))).toEqual([]);
   });
