@@ -73,6 +73,7 @@ export const ruleDraft = z.strictObject({
 export type RuleDraft = z.infer<typeof ruleDraft>;
 
 export const ruleSources = ['preset', 'remembered', 'operator'] as const;
+export type RuleSource = (typeof ruleSources)[number];
 export const presets = ['careful', 'edits', 'custom'] as const;
 export type Preset = (typeof presets)[number];
 

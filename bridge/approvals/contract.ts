@@ -3,9 +3,11 @@ import type { Actor } from '#protocol/actor.ts';
 import type { ActionKind, ApprovalFacts, ApprovalOption, Outcome, WithdrawReason } from '#protocol/events.ts';
 import type { Json } from '#protocol/json.ts';
 import type { ApprovalView } from '#protocol/methods/approval.ts';
-import type { Answer, Params } from '#protocol/methods.ts';
+import type { Answer, MethodName, Params } from '#protocol/methods.ts';
+import type { PolicyAnswer, RuleDraft } from '#protocol/policy.ts';
 import type { AgentIdentity } from '../agents/contract.ts';
 import type { ReceiptRow, Tx } from '../ledger/contract.ts';
+import type { PolicyRequest } from './policy/request.ts';
 
 /** Who runs the action, for the action bytes and the receipt. */
 export type ActingAgent = AgentIdentity;
@@ -44,6 +46,13 @@ export interface Described {
   readonly words: { readonly title?: string | undefined; readonly description?: string | undefined };
 }
 
+/** A program as it is on disk: what a rule about a command is bound to (R-17). */
+export interface Program {
+  /** realpath. */
+  readonly path: string;
+  readonly sha256: string;
+}
+
 export interface ApprovalRequest extends Described {
   readonly conversationId: string;
   readonly turnId: string | null;
@@ -52,6 +61,10 @@ export interface ApprovalRequest extends Described {
   readonly workspace: ActingWorkspace;
   /** As the agent offered them (hidden ones already dropped), or the bridge's own allow/deny for served effects. */
   readonly options: readonly ApprovalOption[];
+  /** What the command would run; absent or null where it is not known. */
+  readonly program?: Program | null | undefined;
+  /** A path it names leads through a symbolic link: only exact rules may allow it. */
+  readonly linked?: boolean | undefined;
   /** Aborts: withdrawn{agent}. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -103,11 +116,43 @@ export interface Desk {
   standing(conversationId: string, answer: StandingAnswer | null): void;
   list(params: Params<'approval.list'>): { approvals: ApprovalView[]; more: boolean };
   get(approvalId: string): ApprovalView | null;
-  rules(): Answer<'policy.get'>;
-  changeRule(actor: Actor, ruleId: string, change: 'remove' | 'disable' | 'enable'): Promise<{ receiptId: string }>;
+  /** What the rules see of an approval that waits; null for any other. */
+  considered(approvalId: string): PolicyRequest | null;
   /** At boot, in one transaction with the rest of recovery: pending → withdrawn{bridge_restarted}. */
   recover(tx: Tx): void;
   close(): void;
+}
+
+/** Stores the operation's answer in the transaction of the change. */
+type Store<M extends MethodName> = (tx: Tx, answer: Answer<M>) => void;
+
+/**
+ * The rules: kept in the ledger, each change of them signed by a `policy` receipt in its transaction, in force for the
+ * next request (R-19). Changing them is for the operator: Refusal forbidden for anyone inside an agent.
+ */
+export interface Rulebook {
+  get(): Answer<'policy.get'>;
+  presets(): Answer<'policy.presets'>;
+  put(actor: Actor, params: Params<'policy.put'>, store?: Store<'policy.put'>): Promise<Answer<'policy.put'>>;
+  forget(
+    actor: Actor,
+    params: Params<'policy.forget'>,
+    store?: Store<'policy.forget'>,
+  ): Promise<Answer<'policy.forget'>>;
+  load(actor: Actor, params: Params<'policy.load'>, store?: Store<'policy.load'>): Promise<Answer<'policy.load'>>;
+  preset(
+    actor: Actor,
+    params: Params<'policy.preset'>,
+    store?: Store<'policy.preset'>,
+  ): Promise<Answer<'policy.preset'>>;
+  /** `request`: of the approval it is tried on. */
+  preview(draft: RuleDraft, request: PolicyRequest | null): Answer<'policy.preview'>;
+  /** `text` of `.countersign/rules.json`, null where there is none; hostile. Bounded by the caller. */
+  suggestions(workspaceId: string, text: string | null): Omit<Answer<'policy.suggestions'>, 'path'>;
+  /** Tries a request on the rules, or on `drafts` instead of them. */
+  test(request: ApprovalRequest, trusted: boolean, drafts?: readonly RuleDraft[]): PolicyAnswer;
+  /** At boot: the chosen preset as this version has it, `careful` on a new installation. */
+  install(tx: Tx): void;
 }
 
 /** Receipts that are not about an approval: genesis, session, trust, reveal, policy, recovery. Signed inside the caller's transaction. */
@@ -138,9 +183,11 @@ export interface ReceiptReader {
   list(params: Params<'receipt.list'>): Answer<'receipt.list'>;
   /** @throws Refusal unknown_receipt */
   get(receiptId: string): Answer<'receipt.get'>;
-  /** One receipt with those it depends on. @throws Refusal unknown_receipt */
-  verify(receiptId: string): Answer<'receipt.verify'>;
-}
   page(params: Params<'receipt.page'>): Answer<'receipt.page'>;
   /** Under the newest checkpoint. @throws Refusal unknown_receipt, read_only where none holds it yet */
   proof(receiptId: string): Answer<'receipt.proof'>;
+  /** One receipt with those it depends on. @throws Refusal unknown_receipt */
+  verify(receiptId: string): Answer<'receipt.verify'>;
+  /** @throws Refusal unknown_receipt for sizes the log does not have */
+  consistency(params: Params<'log.consistency'>): Answer<'log.consistency'>;
+}

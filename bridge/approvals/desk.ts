@@ -12,26 +12,30 @@ import { uuidv7 } from '#protocol/ids.ts';
 import type { Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
 import type { Params } from '#protocol/methods.ts';
+import type { PolicyAnswer } from '#protocol/policy.ts';
 import { decisionProofText, fromBase64 } from '#protocol/receipts.ts';
 import type { ApprovalRecord, Ledger, Tx } from '../ledger/contract.ts';
 import { actionOf, isOnlyEffect } from './action.ts';
 import type { ApprovalRequest, Desk, StandingAnswer, Verdict } from './contract.ts';
-import { evaluate, offerRule, policyDigest, type PolicyVerdict } from './policy.ts';
+import { groundOf, pauseAfter } from './policy/ground.ts';
+import { offerRule } from './policy/offers.ts';
+import { policyRequest, type PolicyRequest } from './policy/request.ts';
+import { rulesAt } from './policy/rulebook.ts';
+import { evaluate } from './policy.ts';
 import {
-  generation,
   putDecision,
   putExpiry,
   putOutcome,
   putRequested,
   putWithdrawal,
   recoverApprovals,
+  requestNames,
   ruleBase,
-  signRuleChange,
   type Card,
   type Ruling,
 } from './record.ts';
 import type { DeskSeal } from './seal.ts';
-import { approvalView, ruleViews } from './views.ts';
+import { approvalView } from './views.ts';
 
 type Timer = NodeJS.Timeout | number;
 export interface DeskOptions {
@@ -45,6 +49,8 @@ export interface DeskOptions {
   readonly log: (line: string, about: Readonly<Record<string, string | number>>) => void;
   /** Ed25519; `verifyEd25519` of keys.ts. */
   readonly verifyProof: (publicKeySpki: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean;
+  /** Effective trust of a workspace: nothing in it runs by itself, or all of that was accepted. Looks at the folder. */
+  readonly trusted: (workspaceId: string) => boolean;
 }
 
 type Decide = Params<'approval.decide'>;
@@ -63,10 +69,12 @@ const trustOf = (tx: Pick<Tx, 'trust'>, workspaceId: string): string | null =>
   tx.trust(workspaceId)?.fingerprint ?? null;
 const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;
 
-/** The option an automatic answer takes. An offer without one of that meaning cannot be answered automatically. */
-const optionFor = (options: readonly ApprovalOption[], value: 'allow' | 'deny'): ApprovalOption | undefined =>
-  options.find((option) => option.meaning === value && option.kind.endsWith('_once')) ??
-  options.find((option) => option.meaning === value);
+/** The option an automatic answer takes: once, never for ever; a no may be any no. Without one it is asked (T43). */
+const optionFor = (options: readonly ApprovalOption[], value: 'allow' | 'deny'): ApprovalOption | undefined => {
+  const meant = options.filter((option) => option.meaning === value);
+  const once = meant.find((option) => option.kind === (value === 'allow' ? 'allow_once' : 'reject_once'));
+  return once ?? (value === 'deny' ? meant[0] : undefined);
+};
 
 const resolvedRefusal = (state: Exclude<ApprovalRecord['state'], 'pending'>): Refusal => {
   if (state === 'expired') return new Refusal('approval_expired');
@@ -81,14 +89,14 @@ const offered = (options: readonly ApprovalOption[], params: Decide): ApprovalOp
   return option;
 };
 
-/** What decides without asking, in this order: reject rule, remembered allow rule, standing answer. */
-const automatic = (card: Card, policy: PolicyVerdict, always: StandingAnswer | undefined): Ruling | null => {
+/** What decides without asking, in this order: reject rule, allow rule, standing answer. */
+const automatic = (card: Card, policy: PolicyAnswer, always: StandingAnswer | undefined): Ruling | null => {
   const value = policy.verdict === 'ask' ? always?.value : policy.verdict === 'allow' ? 'allow' : 'deny';
   const option = value === undefined ? undefined : optionFor(card.request.options, value);
   if (value === undefined || option === undefined) return null;
   const base = { ...ruleBase, value, optionId: option.id, policyOutcome: policy.verdict };
   if (policy.verdict === 'ask') return { ...base, rule: always?.rule ?? null };
-  return { ...base, rule: policy.ruleId, ruleSentence: `${policy.ruleId} ${policy.sentence}`.slice(0, 1000) };
+  return { ...base, rule: policy.ruleId, ruleSentence: `${policy.ruleId ?? ''} ${policy.because}`.slice(0, 1000) };
 };
 
 const verdictOf = (card: Card, ruling: Ruling, receiptId: string): Verdict => ({
@@ -101,17 +109,19 @@ const verdictOf = (card: Card, ruling: Ruling, receiptId: string): Verdict => ({
 
 const openCard = (
   request: ApprovalRequest,
+  policy: PolicyRequest,
   action: { bytes: Uint8Array; digest: string },
   requestedAt: number,
   resolve: Waiting['resolve'],
 ): Waiting => ({
   approvalId: uuidv7(requestedAt, randomBytes),
   request,
+  policy,
   digest: action.digest,
   actionBytes: action.bytes.length,
   requestedAt,
   expiresAt: requestedAt + limits.approvalMs,
-  rule: offerRule(request),
+  rule: offerRule(policy, requestNames(request)),
   trust: null,
   resolve,
   timer: null,
@@ -140,8 +150,8 @@ const prove = (
 };
 
 /** Rules and trust as they are now must still let this answer stand; trust that changed is reviewed once more. */
-const checkPolicy = (tx: Tx, card: Waiting, value: 'allow' | 'deny'): PolicyVerdict => {
-  const policy = evaluate(tx.rules(), card.rule);
+const checkPolicy = (tx: Tx, card: Waiting, value: 'allow' | 'deny', at: number): PolicyAnswer => {
+  const policy = evaluate(rulesAt(tx, at), card.policy, at);
   if (value === 'deny') return policy;
   if (policy.verdict === 'reject') throw new Refusal('stale_policy');
   const trust = trustOf(tx, card.request.workspace.id);
@@ -228,16 +238,35 @@ export const createDesk = (options: DeskOptions): Desk => {
     card.stopListening = () => signal.removeEventListener('abort', abort);
   };
 
-  const askIn = (tx: Tx, card: Waiting, action: Uint8Array): { ruling: Ruling; receiptId: string } | null => {
-    card.trust = trustOf(tx, card.request.workspace.id);
-    putRequested(tx, card, action);
-    const policy = evaluate(tx.rules(), card.rule);
-    const ruling = automatic(card, policy, standing.get(card.request.conversationId));
+  const askIn = (
+    tx: Tx,
+    card: Waiting,
+    action: Uint8Array,
+    trusted: boolean,
+  ): { ruling: Ruling; receiptId: string } | null => {
+    const { conversationId, workspace } = card.request;
+    const at = card.requestedAt;
+    card.trust = trustOf(tx, workspace.id);
+    const rules = rulesAt(tx, at);
+    const { paused } = groundOf(tx, conversationId, card.trust);
+    const policy = evaluate(rules, { ...card.policy, trusted, paused }, at);
+    putRequested(tx, card, action, policy.because);
+    const ruling = automatic(card, policy, standing.get(conversationId));
     if (ruling === null) return null;
     const row = putDecision(tx, seal, card, ruling, null);
     if (row === null) throw new Refusal('internal_error');
-    if (policy.verdict !== 'ask') tx.hitRule(policy.ruleId, row.at);
+    const rule = rules.find(({ ruleId }) => ruleId === policy.ruleId);
+    if (policy.verdict !== 'ask' && rule !== undefined)
+      tx.hitRule(rule.ruleId, row.at, rule.draft.limit?.perMs ?? null);
+    if (ruling.value === 'allow') pauseAfter(tx, card.policy, conversationId);
     return { ruling, receiptId: row.receiptId };
+  };
+
+  /** Looked at only where it decides, for it reads the folder; a rule saved in the same instant finds it not trusted. */
+  const isTrusted = (card: Waiting): boolean => {
+    const at = card.requestedAt;
+    const would = evaluate(rulesAt(ledger.read, at), { ...card.policy, trusted: true }, at);
+    return would.verdict === 'allow' && options.trusted(card.request.workspace.id);
   };
 
   const ask: Desk['ask'] = async (request) => {
@@ -246,11 +275,13 @@ export const createDesk = (options: DeskOptions): Desk => {
       throw new Refusal('rate_limited', { message: 'Too many approvals are waiting in this conversation.' });
     const action = actionOf(request);
     const { promise, resolve } = Promise.withResolvers<Verdict>();
-    const card = openCard(request, action, now(), resolve);
+    const policy = policyRequest(request, { trusted: false, paused: null });
+    const card = openCard(request, policy, action, now(), resolve);
+    const trusted = isTrusted(card);
     // Known before the commit: its event reaches clients first, and an answer may arrive before this function goes on.
     waiting.set(card.approvalId, card);
     const ruled = await ledger
-      .commit((tx) => askIn(tx, card, action.bytes))
+      .commit((tx) => askIn(tx, card, action.bytes, trusted))
       .catch((error: unknown) => {
         waiting.delete(card.approvalId);
         throw error;
@@ -278,7 +309,7 @@ export const createDesk = (options: DeskOptions): Desk => {
     if (params.digest !== record.digest) throw new Refusal('digest_mismatch');
     const proven = prove(actor, params, record.digest, options.verifyProof);
     const option = offered(card.request.options, params);
-    const policy = checkPolicy(tx, card, params.value);
+    const policy = checkPolicy(tx, card, params.value, now());
     // A proof is worth what its key is worth: the receipt with the page key precedes the first decision signed by it.
     if (actor.kind === 'browser') seal.session(tx, actor);
     const ruling: Ruling = {
@@ -288,10 +319,12 @@ export const createDesk = (options: DeskOptions): Desk => {
       rule: null,
       policyOutcome: policy.verdict,
       remember: params.remember === true,
+      rememberAs: params.rule,
       note: params.note === '' ? undefined : params.note,
     };
     const row = putDecision(tx, seal, card, ruling, actor);
     if (row === null) throw new Refusal('approval_already_decided');
+    if (params.value === 'allow') pauseAfter(tx, card.policy, card.request.conversationId);
     return { card, ruling, answer: { receiptId: row.receiptId, receiptSeq: row.seq } };
   };
 
@@ -308,23 +341,9 @@ export const createDesk = (options: DeskOptions): Desk => {
     return answer;
   };
 
-  const changeRule: Desk['changeRule'] = async (actor, ruleId, change) => {
-    if (!isOperator(actor)) throw new Refusal('forbidden');
-    const receiptId = await ledger.commit((tx) => {
-      const rule = tx.rules().find((row) => row.ruleId === ruleId);
-      if (rule === undefined) throw new Refusal('unknown_rule');
-      tx.changeRule(ruleId, change === 'remove' ? 'remove' : { enabled: change === 'enable' });
-      const words = { remove: 'removed', disable: 'turned off', enable: 'turned on' } as const;
-      return signRuleChange(tx, seal, actor, undefined, words[change], rule).receiptId;
-    });
-    changed('rules', 'receipts');
-    return { receiptId };
-  };
-
   return {
     ask,
     decide,
-    changeRule,
 
     withdraw: async (where, reason) => {
       const isMeant = ({ approvalId, request }: Waiting): boolean =>
@@ -353,9 +372,9 @@ export const createDesk = (options: DeskOptions): Desk => {
       else standing.set(conversationId, answer);
     },
 
-    list: ({ state, conversationId, before, limit: wanted = 100 }) => {
+    list: ({ state, conversationId, before, beforeId, limit: wanted = 100 }) => {
       const limit = Math.min(Math.max(wanted, 1), 100);
-      const records = ledger.read.approvals({ state, conversationId, before, limit: limit + 1 });
+      const records = ledger.read.approvals({ state, conversationId, before, beforeId, limit: limit + 1 });
       return {
         approvals: records.slice(0, limit).map((record) => approvalView(ledger.read, record)),
         more: records.length > limit,
@@ -367,11 +386,7 @@ export const createDesk = (options: DeskOptions): Desk => {
       return record === null ? null : approvalView(ledger.read, record);
     },
 
-    rules: () => {
-      const rules = ledger.read.rules();
-      const views = ruleViews(ledger.read, rules);
-      return { generation: generation(ledger.read), digest: policyDigest(rules), preset: 'custom', rules: views };
-    },
+    considered: (approvalId) => waiting.get(approvalId)?.policy ?? null,
 
     recover: (tx) => recoverApprovals(tx, seal, now()),
 

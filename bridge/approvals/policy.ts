@@ -1,112 +1,116 @@
 /**
- * The policy, pure: rules and a request in, a verdict out. Order (R-15): reject rules, remembered allow rules, ask.
- * A rule matches exactly or not at all; whatever cannot be compared asks. Called by the desk inside its transaction.
+ * The policy, pure and total: rules and a request in, a verdict with its reason out (R-15). Order: reject rules, the
+ * always-ask list, the trust gate, allow rules, ask. Reject goes first because it can only say no: nothing that is put
+ * on the always-ask list may turn a no into a question. Whatever cannot be compared asks. Called by the desk inside its
+ * transaction, and by the rulebook for trying rules.
  */
 import { createHash } from 'node:crypto';
-import type { ActionKind, RuleOffer } from '#protocol/events.ts';
-import { canonical, type Json } from '#protocol/json.ts';
-import { limits } from '#protocol/limits.ts';
-import type { RuleDraft } from '#protocol/policy.ts';
-import type { RuleRow } from '../ledger/contract.ts';
-import type { ApprovalRequest } from './contract.ts';
+import { canonical } from '#protocol/json.ts';
+import type { PolicyAnswer, RuleDraft } from '#protocol/policy.ts';
+import { fitOf, floorOf, isNarrow } from './policy/matching.ts';
+import { readOnlyCommands } from './policy/presets.ts';
+import { isCommand, type PolicyRequest } from './policy/request.ts';
 
-export type PolicyVerdict =
-  | { readonly verdict: 'ask' }
-  | { readonly verdict: 'allow' | 'reject'; readonly ruleId: string; readonly sentence: string };
+/** A rule and as much of its history as a verdict depends on. */
+export interface Rule {
+  readonly ruleId: string;
+  readonly sentence: string;
+  readonly enabled: boolean;
+  readonly draft: RuleDraft;
+  /** Matches since the draft was saved. */
+  readonly used: number;
+  /** Matches within the span of its limit; 0 without one. */
+  readonly recent: number;
+}
 
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+const quoted = (rule: Rule): string =>
+  `“${rule.sentence.length > 300 ? `${rule.sentence.slice(0, 299)}…` : rule.sentence}”`;
 
-/** Without what a file was before: a rule is about what is written and run, and must match again after it happened. */
-const withoutBase = (detail: Json): Json => {
-  if (detail === null || typeof detail !== 'object' || !('base' in detail)) return detail;
-  return Object.fromEntries(Object.entries(detail).filter(([name]) => name !== 'base'));
+/** Why a rule does not count at this moment, whatever the request. */
+const lapsed = ({ enabled, draft, used, recent }: Rule, at: number): string | null => {
+  if (!enabled) return 'it is turned off';
+  if (draft.expiresAt !== null && draft.expiresAt <= at) return 'it has expired';
+  if (draft.uses !== null && used >= draft.uses) return 'it is used up';
+  if (draft.limit !== null && recent >= draft.limit.count) return 'its limit is reached';
+  return null;
 };
 
-/**
- * Digest of what a rule is bound to: the same effects and detail, by the same program, in the same directory.
- * Conversation, turn, tool call and nonce are left out; another executable or another root asks again (R-17).
- */
-export const matchDigest = (
-  request: Pick<ApprovalRequest, 'kind' | 'agent' | 'workspace' | 'effects' | 'detail'>,
-): string =>
-  sha256(
-    canonical({
-      kind: request.kind,
-      agent: {
-        id: request.agent.id,
-        executableSha256: request.agent.executableSha256,
-        entrySha256: request.agent.entrySha256,
-      },
-      workspace: { id: request.workspace.id, rootSha256: request.workspace.rootSha256 },
-      effects: request.effects,
-      detail: withoutBase(request.detail),
-    }),
-  );
-
-const verbs: Partial<Record<ActionKind, string>> = {
-  'file.write': 'write exactly this content',
-  command: 'run exactly this command',
-  tool: 'do exactly this',
-};
-
-/** The rule in plain words, for either effect. */
-export const ruleSentence = (effect: 'allow' | 'reject', request: ApprovalRequest): string => {
-  const verb = `${effect === 'allow' ? 'may' : 'may not'} ${verbs[request.kind] ?? 'do exactly this'}`;
-  return `${request.agent.name} ${verb} in ${request.workspace.path}: ${request.facts.headline}`
-    .toWellFormed()
-    .slice(0, 1000);
-};
-
-/** The exact rule an "always" would save; null where nothing exact is known, or the kind is decided each time. */
-export const offerRule = (request: ApprovalRequest): RuleOffer | null => {
-  if (request.facts.uninspectable || verbs[request.kind] === undefined) return null;
-  if (request.facts.risks.some((risk) => risk.code === 'unannounced')) return null;
-  const draft: RuleDraft = {
+/** Reading and searching inside, and commands that only read: what may be automatic without trust (R-18). */
+const onlyReads = (request: PolicyRequest): boolean => {
+  if (!isCommand(request.facts)) return request.effects.every((effect) => effect === 'read' || effect === 'search');
+  const scope = {
     effect: 'allow',
-    agentId: request.agent.id,
-    workspaceId: request.workspace.id,
-    match: { by: 'exact', digest: matchDigest(request) },
+    agentId: null,
+    workspaceId: null,
     expiresAt: null,
     uses: null,
     limit: null,
-  };
-  return { scopes: [{ draft, sentence: ruleSentence('allow', request), matches: [], misses: [] }] };
-};
-
-/** What an exact rule is compared with: the digest of the offered exact scope. */
-export const exactDigest = (offer: RuleOffer | null): string | null => {
-  const match = offer?.scopes[0]?.draft.match;
-  return match?.by === 'exact' ? match.digest : null;
-};
-
-/** What the rules say of a request; without an offer nothing can match. */
-export const evaluate = (rules: readonly RuleRow[], offer: RuleOffer | null): PolicyVerdict => {
-  const digest = exactDigest(offer);
-  if (digest === null) return { verdict: 'ask' };
-  for (const effect of ['reject', 'allow'] as const) {
-    // The digest covers kind, agent and workspace too.
-    const rule = rules.find((each) => each.effect === effect && each.enabled && each.match === digest);
-    if (rule !== undefined) return { verdict: effect, ruleId: rule.ruleId, sentence: rule.sentence };
-  }
-  return { verdict: 'ask' };
-};
-
-/** Digest over everything that can change a verdict; the receipt's `policy.digest`. */
-export const policyDigest = (rules: readonly RuleRow[]): string =>
-  sha256(
-    canonical(
-      rules
-        .map(({ ruleId, effect, kind, agentId, workspaceId, match, enabled }) => ({
-          ruleId,
-          effect,
-          kind,
-          agentId,
-          workspaceId,
-          match,
-          enabled,
-        }))
-        .sort((a, b) => (a.ruleId < b.ruleId ? -1 : 1)),
-    ),
+  } as const;
+  return readOnlyCommands.some(
+    ({ runsSettings, ...words }) =>
+      !runsSettings && fitOf({ ...scope, match: { by: 'command', ...words } }, request).fit === 'match',
   );
+};
 
-export const hasRoom = (rules: readonly RuleRow[]): boolean => rules.length < limits.rules;
+/** What keeps an allow rule that is about this request from deciding it. */
+const obstacle = (rule: Rule, request: PolicyRequest, asks: Rule | undefined, at: number): string | null => {
+  const past = lapsed(rule, at);
+  if (past !== null) return past;
+  if (!request.answerable) return 'the agent offers no plain way to allow it once';
+  const floor = isNarrow(rule.draft) ? null : floorOf(request);
+  if (floor !== null) return floor;
+  if (asks !== undefined && (!isNarrow(rule.draft) || isNarrow(asks.draft))) return `${quoted(asks)} always asks`;
+  if (onlyReads(request) && floorOf(request) === null) return null;
+  if (!request.trusted) return 'this folder has files that run code, and they are not accepted';
+  return request.paused;
+};
+
+/** `at`: milliseconds since the epoch. Never throws. */
+export const evaluate = (rules: readonly Rule[], request: PolicyRequest, at: number): PolicyAnswer => {
+  const acting = (effect: RuleDraft['effect']): Rule | undefined =>
+    rules.find(
+      (rule) => rule.draft.effect === effect && lapsed(rule, at) === null && fitOf(rule.draft, request).fit === 'match',
+    );
+  const rejecting = acting('reject');
+  if (rejecting !== undefined) {
+    return {
+      verdict: 'reject',
+      because: `Refused by the rule ${quoted(rejecting)}.`,
+      ruleId: rejecting.ruleId,
+      near: [],
+    };
+  }
+  const asking = acting('ask');
+  const near: PolicyAnswer['near'] = [];
+  for (const rule of rules) {
+    if (rule.draft.effect !== 'allow') continue;
+    const fit = fitOf(rule.draft, request);
+    if (fit.fit === 'none') continue;
+    const why = fit.fit === 'near' ? fit.why : obstacle(rule, request, asking, at);
+    if (why === null) {
+      return { verdict: 'allow', because: `Allowed by the rule ${quoted(rule)}.`, ruleId: rule.ruleId, near: [] };
+    }
+    if (near.length < 10) near.push({ ruleId: rule.ruleId, sentence: rule.sentence, why: why.slice(0, 500) });
+  }
+  return { verdict: 'ask', because: whyAsked(asking, near).slice(0, 1000), ruleId: asking?.ruleId ?? null, near };
+};
+
+const whyAsked = (asking: Rule | undefined, near: PolicyAnswer['near']): string => {
+  const [first] = near;
+  if (asking !== undefined) return `Asked because of the rule ${quoted(asking)}.`;
+  if (first === undefined) return 'Asked because no rule is about this.';
+  const sentence = first.sentence.length > 300 ? `${first.sentence.slice(0, 299)}…` : first.sentence;
+  return `Asked because “${sentence}” would match, but ${first.why}.`;
+};
+
+/** Digest over everything the rules say, whatever they counted; the receipt's `policy.digest`. */
+export const policyDigest = (rules: readonly Pick<Rule, 'ruleId' | 'enabled' | 'draft'>[]): string =>
+  createHash('sha256')
+    .update(
+      canonical(
+        rules
+          .map(({ ruleId, enabled, draft }) => ({ ruleId, enabled, draft }))
+          .sort((a, b) => (a.ruleId < b.ruleId ? -1 : 1)),
+      ),
+    )
+    .digest('hex');

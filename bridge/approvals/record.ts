@@ -3,15 +3,17 @@
  * receipt together. The rule not to break: no state changes here without its event, and none is allowed or denied
  * without its receipt. Called by the desk inside `ledger.commit`; nothing here waits or notifies.
  */
-import { randomBytes } from 'node:crypto';
 import type { Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
 import type { EventData, Outcome, RuleOffer, WithdrawReason } from '#protocol/events.ts';
-import { uuidv7 } from '#protocol/ids.ts';
+import type { RuleDraft } from '#protocol/policy.ts';
 import type { ReceiptPredicate } from '#protocol/receipts.ts';
-import type { ReceiptRow, RuleRow, Tx } from '../ledger/contract.ts';
+import type { ReceiptRow, Tx } from '../ledger/contract.ts';
 import type { ApprovalRequest, Desk } from './contract.ts';
-import { exactDigest, hasRoom, policyDigest, ruleSentence } from './policy.ts';
+import { covers } from './policy/matching.ts';
+import type { PolicyRequest } from './policy/request.ts';
+import { generation, rulesDigest, saveRule, signRuleChange } from './policy/rulebook.ts';
+import { ruleSentence, type RuleNames } from './policy/sentences.ts';
 import type { DeskSeal } from './seal.ts';
 
 type Decision = NonNullable<ReceiptPredicate['decision']>;
@@ -25,6 +27,8 @@ export interface Card {
   readonly requestedAt: number;
   readonly expiresAt: number;
   readonly rule: RuleOffer | null;
+  /** What the rules look at; trust and pause as they were when it was asked. */
+  readonly policy: PolicyRequest;
 }
 
 /** A decision about to be signed: who, what, and by which rule. */
@@ -36,21 +40,19 @@ export interface Ruling {
   readonly proof: Decision['proof'];
   /** For the receipt: a rule's id, `cli --allow all`, `expired`. */
   readonly rule: string | null;
-  /** For people: the rule's id and sentence. */
+  /** For people: the rule's id, and why. */
   readonly ruleSentence?: string | undefined;
   readonly policyOutcome: 'allow' | 'reject' | 'ask';
   readonly note?: string | undefined;
   readonly remember: boolean;
+  /** The rule to save instead of the first one offered. */
+  readonly rememberAs?: RuleDraft | undefined;
 }
 export const ruleBase = { by: 'rule', session: null, proof: { by: 'rule' }, remember: false } as const;
 
-const generationName = 'policy.generation';
 /** Allowed decisions without an outcome, as a JSON list: what a restart must call uncertain. */
 const unfinishedName = 'approvals.unfinished';
 const unfinished = (tx: Pick<Tx, 'meta'>): string[] => JSON.parse(tx.meta(unfinishedName) ?? '[]') as string[];
-
-/** How often the rules changed. */
-export const generation = (tx: Pick<Tx, 'meta'>): number => Number(tx.meta(generationName) ?? '0');
 
 const outcomeWords = {
   ok: 'Done',
@@ -61,6 +63,12 @@ const outcomeWords = {
 const sentenceOf = (word: string, headline: string): string =>
   `${word}: ${headline.charAt(0).toLowerCase()}${headline.slice(1)}`;
 const turnOf = (turnId: string | null): { turnId?: string } => (turnId === null ? {} : { turnId });
+
+/** The names a request brings along: its agent and workspace. */
+export const requestNames = ({ agent, workspace }: ApprovalRequest): RuleNames => ({
+  agent: (agentId) => (agentId === agent.id ? agent.name : null),
+  workspace: (workspaceId) => (workspaceId === workspace.id ? workspace.path : null),
+});
 
 const appended = <T>(event: T | null): T => {
   if (event === null) throw new Refusal('internal_error', { cause: new Error('an approval event was dropped') });
@@ -80,7 +88,8 @@ const appendReceipt = (tx: Tx, row: ReceiptRow, turnId: string | null): void => 
   appended(tx.append(row.conversationId, { type: 'receipt', data, ...turnOf(turnId) }));
 };
 
-export const putRequested = (tx: Tx, card: Card, action: Uint8Array): void => {
+/** `because`: why it is asked or decided, by the bridge (R-15). */
+export const putRequested = (tx: Tx, card: Card, action: Uint8Array, because: string): void => {
   const { request, approvalId, digest, actionBytes, rule, requestedAt, expiresAt } = card;
   const { conversationId, turnId, toolCallId, kind, facts, words } = request;
   const { enforcement, containment } = request.agent;
@@ -94,6 +103,7 @@ export const putRequested = (tx: Tx, card: Card, action: Uint8Array): void => {
     words,
     options: [...request.options],
     rule,
+    because,
     expiresAt,
     enforcement,
     containment,
@@ -123,67 +133,25 @@ export const putRequested = (tx: Tx, card: Card, action: Uint8Array): void => {
   });
 };
 
-/** Any change of the rules: a new generation and its signed record, in the transaction of the change. */
-export const signRuleChange = (
-  tx: Tx,
-  seal: DeskSeal,
-  actor: Actor | null,
-  conversationId: string | undefined,
-  change: string,
-  rule: RuleRow,
-): ReceiptRow => {
-  const version = generation(tx) + 1;
-  tx.setMeta(generationName, String(version));
-  const { ruleId, effect, kind, agentId, workspaceId, match } = rule;
-  const detail = {
-    change,
-    rule: { ruleId, effect, kind, agentId, workspaceId, match },
-    version,
-    digest: policyDigest(tx.rules()),
-  };
-  return seal.sign(tx, {
-    kind: 'policy',
-    conversationId,
-    actor,
-    detail,
-    sentence: `Rule ${change}: ${rule.sentence}`.slice(0, 500),
-  });
-};
-
-const remember = (
-  tx: Tx,
-  seal: DeskSeal,
-  card: Card,
-  value: 'allow' | 'deny',
-  actor: Actor | null,
-  now: number,
-): void => {
+/** The rule of an "always": the offered first scope, or the one that was chosen. It must be about this very request. */
+const remember = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, actor: Actor | null, now: number): void => {
   const { request } = card;
-  const match = exactDigest(card.rule);
-  if (match === null)
-    throw new Refusal('decision_not_offered', { message: 'No exact rule can be saved for this action.' });
-  const effect = value === 'allow' ? 'allow' : 'reject';
-  const rules = tx.rules();
-  const known = rules.find((row) => row.effect === effect && row.match === match);
-  if (known === undefined && !hasRoom(rules)) {
-    throw new Refusal('decision_not_offered', { message: 'As many rules are saved as allowed. Remove one first.' });
+  const chosen = ruling.rememberAs ?? card.rule?.scopes[0]?.draft;
+  if (chosen === undefined)
+    throw new Refusal('decision_not_offered', { message: 'No rule can be saved for this action.' });
+  const draft: RuleDraft = { ...chosen, effect: ruling.value === 'allow' ? 'allow' : 'reject' };
+  if (!covers(draft, card.policy))
+    throw new Refusal('decision_not_offered', { message: 'This rule would not be about this action.' });
+  const names = requestNames(request);
+  const exact = { kind: request.kind, headline: request.facts.headline };
+  try {
+    const row = saveRule(tx, draft, 'remembered', ruleSentence(draft, names, exact), now);
+    appendReceipt(tx, signRuleChange(tx, seal, actor, 'saved', [row], request.conversationId), request.turnId);
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'invalid_rule')
+      throw new Refusal('decision_not_offered', { message: error.message });
+    throw error;
   }
-  const row: RuleRow = known ?? {
-    ruleId: uuidv7(now, randomBytes),
-    effect,
-    kind: request.kind,
-    agentId: request.agent.id,
-    workspaceId: request.workspace.id,
-    match,
-    sentence: ruleSentence(effect, request),
-    createdAt: now,
-    hits: 0,
-    lastHitAt: null,
-    enabled: true,
-  };
-  if (known === undefined) tx.putRule(row);
-  else tx.changeRule(known.ruleId, { enabled: true });
-  appendReceipt(tx, signRuleChange(tx, seal, actor, request.conversationId, 'saved', row), request.turnId);
 };
 
 const signRuling = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, word: string): ReceiptRow => {
@@ -196,7 +164,7 @@ const signRuling = (tx: Tx, seal: DeskSeal, card: Card, ruling: Ruling, word: st
     digest,
     actionBytes,
     note,
-    policy: { version: generation(tx), digest: policyDigest(tx.rules()), rule, outcome: policyOutcome },
+    policy: { version: generation(tx), digest: rulesDigest(tx), rule, outcome: policyOutcome },
     decision: { value, option: optionId, by, session, remembered, expiresAt, proof },
     sentence: sentenceOf(word, request.facts.headline),
   });
@@ -230,7 +198,7 @@ export const putDecision = (
   };
   appended(tx.append(request.conversationId, { type: 'approval.decided', data, ...turnOf(request.turnId) }));
   appendReceipt(tx, row, request.turnId);
-  if (ruling.remember) remember(tx, seal, card, value, actor, row.at);
+  if (ruling.remember) remember(tx, seal, card, ruling, actor, row.at);
   if (value === 'allow') tx.setMeta(unfinishedName, JSON.stringify([...unfinished(tx), approvalId]));
   return row;
 };

@@ -2,7 +2,7 @@
 import type { EventData } from '#protocol/events.ts';
 import type { ApprovalState, ApprovalView } from '#protocol/methods/approval.ts';
 import type { ReceiptSummary } from '#protocol/methods/receipt.ts';
-import type { RuleView } from '#protocol/policy.ts';
+import type { RuleDraft, RuleView } from '#protocol/policy.ts';
 import type { ApprovalRecord, Reads, ReceiptRow, RuleRow } from '../ledger/contract.ts';
 
 const statusOf = (record: ApprovalRecord): ApprovalState => {
@@ -24,7 +24,7 @@ const statusOf = (record: ApprovalRecord): ApprovalState => {
 export const approvalView = (read: Reads, record: ApprovalRecord): ApprovalView => {
   const request = JSON.parse(record.request) as EventData<'approval.requested'>;
   const conversation = read.conversation(record.conversationId);
-  const { facts, words, options, rule, enforcement, containment, actionBytes } = request;
+  const { facts, words, options, rule, because, enforcement, containment, actionBytes } = request;
   return {
     approvalId: record.approvalId,
     conversationId: record.conversationId,
@@ -46,22 +46,21 @@ export const approvalView = (read: Reads, record: ApprovalRecord): ApprovalView 
     expiresAt: record.expiresAt,
     seq: record.requestedSeq,
     status: statusOf(record),
+    ...(because === undefined ? {} : { because }),
     ...(record.turnId === null ? {} : { turnId: record.turnId }),
     ...(record.toolCallId === null ? {} : { toolCallId: record.toolCallId }),
   };
 };
 
-export const ruleViews = (read: Reads, rules: readonly RuleRow[]): RuleView[] => {
+export const ruleViews = (read: Reads, rows: readonly RuleRow[], draftOf: (row: RuleRow) => RuleDraft): RuleView[] => {
   const paths = new Map(read.workspaces().map((workspace) => [workspace.workspaceId, workspace.path]));
-  return rules.map(({ kind: _, match, ...rule }) => ({
-    ...rule,
-    match: { by: 'exact', digest: match },
-    source: 'remembered',
-    expiresAt: null,
-    uses: null,
-    limit: null,
-    workspacePath: paths.get(rule.workspaceId) ?? '',
-  }));
+  return rows.map((row) => {
+    const draft = draftOf(row);
+    const { ruleId, source, enabled, sentence, createdAt, hits, lastHitAt } = row;
+    const uses = draft.uses === null ? null : Math.max(draft.uses - row.used, 0);
+    const workspacePath = draft.workspaceId === null ? '' : (paths.get(draft.workspaceId) ?? '');
+    return { ...draft, uses, ruleId, source, enabled, sentence, workspacePath, createdAt, hits, lastHitAt };
+  });
 };
 
 export const receiptSummary = (row: ReceiptRow): ReceiptSummary => ({

@@ -4,7 +4,7 @@
  */
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { performance } from 'node:perf_hooks';
 import { Refusal } from '#protocol/errors.ts';
@@ -18,6 +18,8 @@ import { describe } from '../approvals/describe.ts';
 import { createDesk } from '../approvals/desk.ts';
 import { openReceiptKey, verifyEd25519 } from '../approvals/keys.ts';
 import { openCheckpoints, type Checkpoints } from '../approvals/checkpoints.ts';
+import { createPrograms } from '../approvals/policy/programs.ts';
+import { createRulebook } from '../approvals/policy/rulebook.ts';
 import { createReceiptReader } from '../approvals/reader.ts';
 import { createRotation } from '../approvals/rotation.ts';
 import { createSeal } from '../approvals/seal.ts';
@@ -102,7 +104,9 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     timers: { set: (run, afterMs) => setTimeout(run, afterMs), clear: (timer) => clearTimeout(timer) },
     log: (line, about) => log({ event: line, ...about }),
     verifyProof: verifyEd25519,
+    trusted: (workspaceId) => trusted(workspaceId),
   });
+  const rulebook = createRulebook({ ledger, seal, now, agentTitle: (agentId) => agents.get(agentId)?.title ?? null });
   const workspaces = createWorkspaces({
     ledger,
     practiceTemplate: here('../agents/practice/workspace'),
@@ -124,6 +128,10 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     safeUntrusted: (agentId) => agents.safeUntrusted(agentId),
     now,
   });
+  const trusted = (workspaceId: string): boolean => {
+    const { state } = trust.state(workspaceId);
+    return state === 'none_found' || state === 'accepted';
+  };
   const runCommand = commandRunner({
     holding,
     marker: () => `${bootId}-${randomUUID()}`,
@@ -133,11 +141,15 @@ export const compose = async (options: { directories: Directories; purpose: Purp
   const rooms: Rooms = {
     ledger,
     desk,
+    rulebook,
     seal,
     agents,
     workspaces,
     trust,
     describe,
+    // As commands are run: the bridge's own Node first (W-06).
+    programOf: createPrograms([dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)),
+    trusted,
     runCommand,
     now,
     uuid,
@@ -152,6 +164,7 @@ export const compose = async (options: { directories: Directories; purpose: Purp
     await ledger.commit((tx) => {
       seal.genesis(tx);
       desk.recover(tx);
+      rulebook.install(tx);
       recoverTranscripts(tx);
       pauseQueues(tx);
       for (const { marker } of tx.processes()) tx.removeProcess(marker);

@@ -14,6 +14,7 @@ import { exportConversation } from './export.ts';
 import { createOperations, type Operation } from './operations.ts';
 import type { Conversations } from './registry.ts';
 import type { Rooms } from './rooms.ts';
+import { sampleRequest, suggestions } from './samples.ts';
 
 /** The gate answers these itself. */
 type GateMethod =
@@ -62,6 +63,9 @@ const standingOf = (actor: Actor, value: 'allow' | 'deny' | undefined): Standing
   return { value, rule: `cli --allow ${value === 'allow' ? 'all' : 'none'}` };
 };
 
+const plain = (risks: readonly { code: string; sentence: string }[]): { code: string; sentence: string }[] =>
+  risks.map(({ code, sentence }) => ({ code, sentence }));
+
 /** Effects outside the database: `running` is durable before them, and they are never repeated by themselves (D-32). */
 const external: ReadonlySet<MethodName> = new Set(['workspace.create', 'workspace.reset', 'conversation.restart']);
 
@@ -72,7 +76,7 @@ export const createCommands = (
   receipts: ReceiptCommands,
   trust: TrustCommands,
 ): Dispatch => {
-  const { ledger, desk, agents, workspaces } = rooms;
+  const { ledger, desk, rulebook, agents, workspaces } = rooms;
   const operations = createOperations(ledger);
 
   const commands: Commands = {
@@ -207,9 +211,30 @@ export const createCommands = (
     },
     'log.consistency': ({ params }) => receipts.consistency(params),
 
-    'policy.forget': async ({ params, actor }) =>
-      changed('rules', await desk.changeRule(actor, params.ruleId, params.change)),
-    'policy.get': () => desk.rules(),
+    'policy.forget': ({ params, actor, operation }) =>
+      rulebook.forget(actor, params, (tx, answer) => operation.store(tx, answer)),
+    'policy.get': () => rulebook.get(),
+    'policy.load': ({ params, actor, operation }) =>
+      rulebook.load(actor, params, (tx, answer) => operation.store(tx, answer)),
+    'policy.preset': ({ params, actor, operation }) =>
+      rulebook.preset(actor, params, (tx, answer) => operation.store(tx, answer)),
+    'policy.presets': () => rulebook.presets(),
+    'policy.preview': ({ params: { draft, approvalId } }) => {
+      if (approvalId !== undefined && desk.get(approvalId) === null) throw new Refusal('unknown_approval');
+      return rulebook.preview(draft, approvalId === undefined ? null : desk.considered(approvalId));
+    },
+    'policy.put': ({ params, actor, operation }) =>
+      rulebook.put(actor, params, (tx, answer) => operation.store(tx, answer)),
+    'policy.suggestions': ({ params: { workspaceId } }) => suggestions(rooms, workspaceId),
+    'policy.test': async ({ params: { sample, rules } }) => {
+      const { request, trusted } = await sampleRequest(rooms, sample);
+      const { reading, risks } = request.facts;
+      return {
+        ...rulebook.test(request, trusted, rules),
+        ...(reading === undefined ? {} : { reading }),
+        risks: plain(risks),
+      };
+    },
 
     'queue.remove': async ({ params, operation }) =>
       (await conversations

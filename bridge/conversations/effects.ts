@@ -3,7 +3,6 @@
  * (F-05), served commands (P-04), served reads under the secret policy (F-04). A refusal reaches the agent as an error
  * it can read; nothing here runs before `desk.ask` answered with a durable receipt.
  */
-import { createHash } from 'node:crypto';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import type { ApprovalOption, Outcome, ToolContent } from '#protocol/events.ts';
 import { Refusal } from '#protocol/errors.ts';
@@ -18,8 +17,9 @@ import type {
   ToolCallState,
   WordedCommand,
 } from '../agents/contract.ts';
-import type { About, ActingAgent, ActingWorkspace, Described, Verdict } from '../approvals/contract.ts';
+import type { ActingAgent, ActingWorkspace, Described, Program, Verdict } from '../approvals/contract.ts';
 import type { Root } from '../files/contract.ts';
+import { aboutRoot, leadsThroughLink, sha256 } from './about.ts';
 import type { Intake } from './intake.ts';
 import type { Outcomes } from './state.ts';
 import type { Rooms } from './rooms.ts';
@@ -54,8 +54,6 @@ const denied = (verdict: Verdict, what: string): Refusal => {
   return new Refusal('forbidden', { message: `The operator denied this ${what}.${note}` });
 };
 
-const sha256 = (bytes: string | Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
-
 export class Effects {
   readonly #host: EffectsHost;
   readonly terminals = new AgentTerminals();
@@ -72,23 +70,6 @@ export class Effects {
     return root;
   }
 
-  #about(root: Root): About {
-    return {
-      workspacePath: root.path,
-      relative: (path) => root.relative(path),
-      isSecret: (relative) => root.isSecret(relative),
-      readCurrent: (relative) => {
-        try {
-          const file = root.readText(relative, limits.readBytes);
-          return file === null ? null : { text: file.text, revision: file.revision, sha256: sha256(file.text) };
-        } catch (error) {
-          if (error instanceof Refusal) return null;
-          throw error;
-        }
-      },
-    };
-  }
-
   #acting(root: Root): { agent: ActingAgent; workspace: ActingWorkspace } {
     const process = this.#host.process();
     if (process === null) throw new Refusal('agent_gone');
@@ -103,10 +84,12 @@ export class Effects {
     toolCallId: string | null,
     options: readonly ApprovalOption[],
     signal: AbortSignal,
+    program: Program | null,
   ): Promise<Verdict> {
     const { conversationId, rooms } = this.#host;
     if (this.#host.isStopping()) throw new Refusal('cancelled');
-    const { agent, workspace } = this.#acting(this.#root());
+    const root = this.#root();
+    const { agent, workspace } = this.#acting(root);
     const asked = rooms.desk.ask({
       ...described,
       conversationId,
@@ -115,6 +98,8 @@ export class Effects {
       agent,
       workspace,
       options,
+      program,
+      linked: leadsThroughLink(root, described.facts),
       signal,
     });
     this.#host.stateChanged();
@@ -153,8 +138,11 @@ export class Effects {
       const call = intake.open(request.call);
       const described = this.#describe(call.state, request);
       const shown = exactPart(described);
+      const program = await this.#host.rooms.programOf(described.facts);
+      // The agent may have changed the call while its program was looked at.
+      if (exactPart(this.#describe(call.state, request)) !== shown) continue;
       this.#waiting.set(toolCallId, { exact: shown, worded: request.worded });
-      const verdict = await this.#ask(described, toolCallId, request.options, request.signal);
+      const verdict = await this.#ask(described, toolCallId, request.options, request.signal, program);
       this.#waiting.delete(toolCallId);
       if (verdict.value === 'withdrawn' && verdict.reason === 'changed') continue;
       // The agent may have changed the call after the answer was given and before it is told: then it was not for this.
@@ -168,7 +156,7 @@ export class Effects {
   }
 
   #describe(call: ToolCallState, { announced, worded }: Pick<PermissionRequest, 'announced' | 'worded'>): Described {
-    return this.#host.rooms.describe.permission(call, this.#about(this.#root()), announced, worded);
+    return this.#host.rooms.describe.permission(call, aboutRoot(this.#root()), announced, worded);
   }
 
   #answer(
@@ -232,10 +220,10 @@ export class Effects {
         current:
           current === null ? null : { text: current.text, revision: current.revision, sha256: sha256(current.text) },
       },
-      this.#about(root),
+      aboutRoot(root),
     );
     const granted = rooms.desk.consume(conversationId, { type: 'write', path, contentSha256: sha256(content) });
-    const verdict = granted ?? (await this.#ask(described, null, ownOptions, request.signal));
+    const verdict = granted ?? (await this.#ask(described, null, ownOptions, request.signal, null));
     if ('value' in verdict && verdict.value !== 'allow') throw denied(verdict, 'write');
     const startedAt = rooms.now();
     try {
@@ -266,10 +254,11 @@ export class Effects {
     const argv = [request.command, ...request.args];
     const described = rooms.describe.command(
       { command: request.command, args: request.args, env: request.env, cwd },
-      this.#about(root),
+      aboutRoot(root),
     );
+    const program = await rooms.programOf(described.facts);
     const granted = rooms.desk.consume(conversationId, { type: 'execute', argv, cwd });
-    const verdict = granted ?? (await this.#ask(described, null, ownOptions, request.signal));
+    const verdict = granted ?? (await this.#ask(described, null, ownOptions, request.signal, program));
     if ('value' in verdict && verdict.value !== 'allow') throw denied(verdict, 'command');
     const startedAt = rooms.now();
     const terminalId = rooms.uuid();

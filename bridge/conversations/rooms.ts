@@ -1,8 +1,9 @@
 /** What main hands to conversations: the rooms below, and what time and chance are. Types only; no room is imported. */
 import type { ToolCallState, WordedCommand, Agents } from '../agents/contract.ts';
-import type { About, CurrentText, Described, Desk, Seal } from '../approvals/contract.ts';
+import type { About, CurrentText, Described, Desk, Program, Rulebook, Seal } from '../approvals/contract.ts';
 import type { Root, Workspaces } from '../files/contract.ts';
 import type { Ledger } from '../ledger/contract.ts';
+import type { ApprovalFacts } from '#protocol/events.ts';
 import type { TrustState } from '#protocol/methods/workspace.ts';
 
 export interface Describe {
@@ -38,11 +39,16 @@ export interface Trust {
 export interface Rooms {
   readonly ledger: Ledger;
   readonly desk: Desk;
+  readonly rulebook: Rulebook;
   readonly seal: Seal;
   readonly agents: Agents;
   readonly workspaces: Workspaces;
   readonly trust: Trust;
   readonly describe: Describe;
+  /** What a command would run; null where it is not known. Answers come in the order of the questions. */
+  readonly programOf: (facts: ApprovalFacts) => Promise<Program | null>;
+  /** Effective trust: nothing in the folder runs by itself, or all of that was accepted. */
+  readonly trusted: (workspaceId: string) => boolean;
   readonly runCommand: RunCommand;
   readonly now: () => number;
   readonly uuid: () => string;

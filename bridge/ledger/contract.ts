@@ -14,6 +14,7 @@ import type {
   WithdrawReason,
 } from '#protocol/events.ts';
 import type { ActivityFrame, Delivery, Draft } from '#protocol/frames.ts';
+import type { RuleSource } from '#protocol/policy.ts';
 
 export interface ConversationRow {
   readonly conversationId: string;
@@ -110,16 +111,25 @@ export interface ApprovalRecord {
 
 export interface RuleRow {
   readonly ruleId: string;
-  readonly effect: 'allow' | 'reject';
-  readonly kind: ActionKind;
-  readonly agentId: string;
-  readonly workspaceId: string;
-  readonly match: string;
+  readonly source: RuleSource;
+  /** JSON text of the `RuleDraft`, as it was saved. */
+  readonly draft: string;
   readonly sentence: string;
   readonly createdAt: number;
   readonly hits: number;
+  /** Matches since this draft was saved, for `uses`. */
+  readonly used: number;
   readonly lastHitAt: number | null;
   readonly enabled: boolean;
+}
+
+/** What allow rules stand on in a conversation. */
+export interface GroundRow {
+  readonly conversationId: string;
+  /** Fingerprint of the trust accepted when it was first asked for; null where there was none. */
+  readonly trust: string | null;
+  /** Why allow rules pause for the rest of it. */
+  readonly paused: string | null;
 }
 
 export interface SessionRow {
@@ -197,10 +207,16 @@ export interface Reads {
     state: 'pending' | 'decided' | 'all';
     conversationId?: string | undefined;
     before?: number | undefined;
+    /** With `before`: those of that very time whose id is lower come too. */
+    beforeId?: string | undefined;
     limit: number;
   }): ApprovalRecord[];
   pendingApprovals(conversationId: string): number;
+  /** In the order they were made. */
   rules(): RuleRow[];
+  /** Matches of a rule later than `after`, as far as they are kept. */
+  ruleHits(ruleId: string, after: number): number;
+  ground(conversationId: string): GroundRow | null;
   sessions(): SessionRow[];
   sessionByCookie(cookieSha256: string): SessionRow | null;
   workspaces(): WorkspaceRow[];
@@ -252,9 +268,12 @@ export interface Tx extends Reads {
     },
   ): boolean;
   setApprovalOutcome(approvalId: string, outcome: Outcome): void;
+  /** Replaces a rule of that id with its history of matches. */
   putRule(row: RuleRow): void;
   changeRule(ruleId: string, change: { enabled: boolean } | 'remove'): boolean;
-  hitRule(ruleId: string, at: number): void;
+  /** Counts a match; `spanMs` keeps it for a limit, and drops what is older than that span. */
+  hitRule(ruleId: string, at: number, spanMs: number | null): void;
+  putGround(row: GroundRow): void;
   putSession(row: SessionRow): void;
   touchSession(sessionId: string, seenAt: number): void;
   /** One session, or all. Returns how many were live. */

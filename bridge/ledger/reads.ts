@@ -8,6 +8,7 @@ import type {
   ApprovalRecord,
   CheckpointRow,
   ConversationRow,
+  GroundRow,
   OperationRow,
   Reads,
   ReceiptRow,
@@ -72,9 +73,14 @@ export const makeReads = (sql: Statements): Reads => {
   const states = { pending: "state = 'pending'", decided: "state <> 'pending'", all: false } as const;
   const approvals: Reads['approvals'] = (filter) =>
     sql.all<ApprovalRecord>(
-      `SELECT * FROM approval ${where(states[filter.state], filter.conversationId !== undefined && 'conversationId = ?', filter.before !== undefined && 'requestedAt < ?')}
+      `SELECT * FROM approval ${where(states[filter.state], filter.conversationId !== undefined && 'conversationId = ?', filter.before !== undefined && (filter.beforeId === undefined ? 'requestedAt < ?' : '(requestedAt, approvalId) < (?, ?)'))}
        ORDER BY requestedAt DESC, approvalId DESC LIMIT ?`,
-      ...present(filter.conversationId, filter.before, filter.limit),
+      ...present(
+        filter.conversationId,
+        filter.before,
+        filter.before === undefined ? undefined : filter.beforeId,
+        filter.limit,
+      ),
     );
 
   const session = (row: Stored<SessionRow, 'revoked'>): SessionRow => ({ ...row, revoked: row.revoked === 1 });
@@ -82,7 +88,11 @@ export const makeReads = (sql: Statements): Reads => {
   /** In pages, so that a commit between two rows never meets an open cursor. */
   const paged = function* <Row extends { readonly seq: number }>(text: string, afterSeq = 0): Generator<Row> {
     for (let after = afterSeq; ;) {
-      const page = sql.all<Row>(`${text} WHERE receipt.seq > ? ORDER BY receipt.seq LIMIT ?`, after, limits.pageReceipts);
+      const page = sql.all<Row>(
+        `${text} WHERE receipt.seq > ? ORDER BY receipt.seq LIMIT ?`,
+        after,
+        limits.pageReceipts,
+      );
       yield* page;
       const last = page.at(-1);
       if (last === undefined) return;
@@ -109,13 +119,13 @@ export const makeReads = (sql: Statements): Reads => {
            action.bytes IS NULL AND receipt.conversationId IS NOT NULL
              AND NOT EXISTS (SELECT 1 FROM conversation WHERE conversationId = receipt.conversationId) AS actionDeleted
          FROM receipt LEFT JOIN action ON action.sha256 = receipt.actionSha256 LEFT JOIN logNode ON logNode.seq = receipt.seq`,
+        afterSeq,
       );
       for (const row of rows) yield { ...row, actionDeleted: row.actionDeleted === 1 };
     },
     rotations: () => sql.all<ReceiptRow>("SELECT * FROM receipt WHERE kind = 'key-rotation' ORDER BY seq"),
     logSize: () => sql.get<{ size: number }>('SELECT coalesce(max(seq), 0) AS size FROM logNode')?.size ?? 0,
     logNode: (level, index) => {
-        afterSeq,
       const row = sql.get<{ hash: Uint8Array }>(
         'SELECT substr(hashes, ?, 32) AS hash FROM logNode WHERE seq = ?',
         level * 32 + 1,
@@ -139,6 +149,10 @@ export const makeReads = (sql: Statements): Reads => {
       sql
         .all<Stored<RuleRow, 'enabled'>>('SELECT * FROM rule ORDER BY createdAt, ruleId')
         .map((row) => ({ ...row, enabled: row.enabled === 1 })),
+    ruleHits: (ruleId, after) =>
+      sql.get<{ hits: number }>('SELECT count(*) AS hits FROM ruleHit WHERE ruleId = ? AND at > ?', ruleId, after)
+        ?.hits ?? 0,
+    ground: (conversationId) => sql.get<GroundRow>('SELECT * FROM ground WHERE conversationId = ?', conversationId),
     sessions: () => sql.all<Stored<SessionRow, 'revoked'>>('SELECT * FROM session ORDER BY createdAt').map(session),
     sessionByCookie: (cookieSha256) => {
       const row = sql.get<Stored<SessionRow, 'revoked'>>('SELECT * FROM session WHERE cookieSha256 = ?', cookieSha256);

@@ -237,7 +237,35 @@ CREATE TRIGGER checkpointKept BEFORE DELETE ON checkpoint BEGIN SELECT RAISE(ABO
 CREATE INDEX receiptRotation ON receipt (seq) WHERE kind = 'key-rotation';
 `;
 
-export const migrations: readonly string[] = [first, log];
+/** Rules become data: the former exact ones are kept as such. */
+const rulesAsData = `
+ALTER TABLE rule RENAME TO exactRule;
+-- draft is the rule as it was saved, JSON text; used counts its matches since then, hits for as long as there is history.
+CREATE TABLE rule (
+  ruleId TEXT PRIMARY KEY,
+  source TEXT NOT NULL CHECK (source IN ('preset', 'remembered', 'operator')),
+  draft TEXT NOT NULL,
+  sentence TEXT NOT NULL,
+  createdAt INTEGER NOT NULL,
+  hits INTEGER NOT NULL,
+  used INTEGER NOT NULL,
+  lastHitAt INTEGER,
+  enabled INTEGER NOT NULL
+) STRICT;
+INSERT INTO rule SELECT ruleId, 'remembered', json_object('effect', effect, 'agentId', agentId, 'workspaceId', workspaceId,
+  'match', json_object('by', 'exact', 'digest', match), 'expiresAt', NULL, 'uses', NULL, 'limit', NULL),
+  sentence, createdAt, hits, 0, lastHitAt, enabled FROM exactRule;
+DROP TABLE exactRule;
+
+-- The recent matches of a rule with a limit; older ones than its span are removed with each new one.
+CREATE TABLE ruleHit (ruleId TEXT NOT NULL REFERENCES rule (ruleId) ON DELETE CASCADE, at INTEGER NOT NULL) STRICT;
+CREATE INDEX ruleHitTime ON ruleHit (ruleId, at);
+
+-- What allow rules stand on in a conversation: the accepted trust it began with, and why they pause for the rest of it.
+CREATE TABLE ground (conversationId TEXT PRIMARY KEY, trust TEXT, paused TEXT) STRICT, WITHOUT ROWID;
+`;
+
+export const migrations: readonly string[] = [first, log, rulesAsData];
 
 /** Brings the tables up to this version, each step in its own transaction. The file must already be known to be ours. */
 export const migrate = (db: DatabaseSync): void => {

@@ -183,7 +183,7 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     if (stream === null || conversationId === bridgeStream) throw new Refusal('unknown_conversation');
     const owned = sql.all<{ sha256: string }>('SELECT sha256 FROM blobOwner WHERE conversationId = ?', conversationId);
     put('INSERT', 'deletion', { stream: conversationId });
-    for (const table of ['blobOwner', 'action', 'approval', 'conversation'])
+    for (const table of ['blobOwner', 'action', 'approval', 'ground', 'conversation'])
       run(`DELETE FROM ${table} WHERE conversationId = ?`, conversationId);
     // Without its stream nothing of it can be appended, read or subscribed to; the events follow in slices.
     run('DELETE FROM stream WHERE stream = ?', conversationId);
@@ -247,7 +247,13 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       change === 'remove'
         ? run('DELETE FROM rule WHERE ruleId = ?', ruleId) === 1
         : run('UPDATE rule SET enabled = ? WHERE ruleId = ?', Number(change.enabled), ruleId) === 1,
-    hitRule: (ruleId, at) => void run('UPDATE rule SET hits = hits + 1, lastHitAt = ? WHERE ruleId = ?', at, ruleId),
+    hitRule: (ruleId, at, spanMs) => {
+      run('UPDATE rule SET hits = hits + 1, used = used + 1, lastHitAt = ? WHERE ruleId = ?', at, ruleId);
+      if (spanMs === null) return;
+      run('DELETE FROM ruleHit WHERE ruleId = ? AND at <= ?', ruleId, at - spanMs);
+      put('INSERT', 'ruleHit', { ruleId, at });
+    },
+    putGround: (row) => void put('INSERT OR REPLACE', 'ground', row),
     putSession: (row) => {
       run('DELETE FROM session WHERE expiresAt <= ?', parts.now());
       put('INSERT OR REPLACE', 'session', row);

@@ -100,6 +100,8 @@ export const approvalMethods = {
       state: z.enum(['pending', 'decided', 'all']),
       conversationId: z.optional(name(64)),
       before: z.optional(time),
+      /** With `before`: id of the last approval of the page before, since several may share a millisecond. */
+      beforeId: z.optional(uuid),
       limit: z.optional(count),
     }),
     result: z.strictObject({ approvals: list(approvalView, 100), more: z.boolean() }),

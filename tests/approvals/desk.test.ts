@@ -8,7 +8,6 @@ import { statementSchema } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
 import type { ReceiptRow } from '../../bridge/ledger/contract.ts';
 import { describePermission } from '../../bridge/approvals/describe.ts';
-import { exactDigest } from '../../bridge/approvals/policy.ts';
 import { verifyAll } from '../../bridge/approvals/reader.ts';
 import {
   about,
@@ -147,14 +146,12 @@ describe('R-11 the order of checks', () => {
       const { rule } = JSON.parse(record.request) as { rule: RuleOffer };
       tx.putRule({
         ruleId: randomUUID(),
-        effect: 'reject',
-        kind: 'file.write',
-        agentId: 'practice',
-        workspaceId,
-        match: exactDigest(rule)!,
+        source: 'operator',
+        draft: JSON.stringify({ ...rule.scopes[0]!.draft, effect: 'reject' }),
         sentence: 'no',
         createdAt: 1,
         hits: 0,
+        used: 0,
         lastHitAt: null,
         enabled: true,
       });
@@ -457,7 +454,7 @@ describe('decisions without asking', () => {
     const [record] = await room.waiting(1);
     await room.decide(record!, 'allow', page, { remember: true });
     expect(receipts().map((row) => row.kind)).toEqual(['genesis', 'session', 'decision', 'policy']);
-    const [rule] = room.desk.rules().rules;
+    const [rule] = room.rulebook.get().rules;
     expect(rule).toMatchObject({
       effect: 'allow',
       enabled: true,
@@ -471,9 +468,9 @@ describe('decisions without asking', () => {
     });
     expect(room.events('approval.decided').at(-1)?.data).toMatchObject({
       by: 'rule',
-      rule: `${rule!.ruleId} ${rule!.sentence}`,
+      rule: `${rule!.ruleId} Allowed by the rule “${rule!.sentence}”.`,
     });
-    expect(room.desk.rules().rules[0]?.hits).toBe(1);
+    expect(room.rulebook.get().rules[0]?.hits).toBe(1);
     const others = [
       commandRequest(['test', '--', 'x']),
       commandRequest(['test'], { agent: { ...agent, executableSha256: 'd'.repeat(64) } }),
@@ -502,11 +499,11 @@ describe('decisions without asking', () => {
   it('reject rules act before allow rules and standing answers', async () => {
     void room.desk.ask(commandRequest());
     await room.decide((await room.waiting(1))[0]!, 'allow', page, { remember: true });
-    const [allowRule] = room.desk.rules().rules;
-    await room.desk.changeRule(page.actor, allowRule!.ruleId, 'disable');
+    const [allowRule] = room.rulebook.get().rules;
+    await room.rulebook.forget(page.actor, { ruleId: allowRule!.ruleId, change: 'disable' });
     void room.desk.ask(commandRequest());
     await room.decide((await room.waiting(1))[0]!, 'deny', page, { remember: true });
-    await room.desk.changeRule(page.actor, allowRule!.ruleId, 'enable');
+    await room.rulebook.forget(page.actor, { ruleId: allowRule!.ruleId, change: 'enable' });
     room.desk.standing(conversationId, { value: 'allow', rule: 'cli --allow all' });
     expect((await room.desk.ask(commandRequest())).value).toBe('deny');
     expect(predicateOf(receipts('decision').at(-1)!).policy).toMatchObject({ outcome: 'reject', version: 4 });
@@ -568,17 +565,21 @@ describe('decisions without asking', () => {
   it('changes of rules are signed; an unknown rule is named', async () => {
     void room.desk.ask(writeRequest());
     await room.decide((await room.waiting(1))[0]!, 'allow', page, { remember: true });
-    const before = room.desk.rules();
-    await room.desk.changeRule(cli, before.rules[0]!.ruleId, 'remove');
-    const after = room.desk.rules();
+    const before = room.rulebook.get();
+    await room.rulebook.forget(cli, { ruleId: before.rules[0]!.ruleId, change: 'remove' });
+    const after = room.rulebook.get();
     expect(after.rules).toEqual([]);
     expect(after.generation).toBe(before.generation + 1);
     expect(after.digest).not.toBe(before.digest);
     expect(receipts('policy').map((row) => row.sentence.split(':')[0])).toEqual(['Rule saved', 'Rule removed']);
-    expect(await code(room.desk.changeRule(cli, before.rules[0]!.ruleId, 'remove'))).toBe('unknown_rule');
-    expect(await code(room.desk.changeRule({ ...cli, operator: false }, before.rules[0]!.ruleId, 'remove'))).toBe(
-      'forbidden',
+    expect(await code(room.rulebook.forget(cli, { ruleId: before.rules[0]!.ruleId, change: 'remove' }))).toBe(
+      'unknown_rule',
     );
+    expect(
+      await code(
+        room.rulebook.forget({ ...cli, operator: false }, { ruleId: before.rules[0]!.ruleId, change: 'remove' }),
+      ),
+    ).toBe('forbidden');
   });
 });
 

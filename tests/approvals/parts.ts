@@ -8,10 +8,18 @@ import type { Actor } from '#protocol/actor.ts';
 import type { AnyEvent, ApprovalOption } from '#protocol/events.ts';
 import type { Params } from '#protocol/methods.ts';
 import { decisionProofText } from '#protocol/receipts.ts';
-import type { About, ActingAgent, ApprovalRequest, Described, Desk } from '../../bridge/approvals/contract.ts';
+import type {
+  About,
+  ActingAgent,
+  ApprovalRequest,
+  Described,
+  Desk,
+  Rulebook,
+} from '../../bridge/approvals/contract.ts';
 import { describeCommand, describeWrite } from '../../bridge/approvals/describe.ts';
 import { createDesk } from '../../bridge/approvals/desk.ts';
 import { keyIdOf, openReceiptKey, verifyEd25519, type ReceiptKey } from '../../bridge/approvals/keys.ts';
+import { createRulebook } from '../../bridge/approvals/policy/rulebook.ts';
 import { createSeal, type DeskSeal } from '../../bridge/approvals/seal.ts';
 import type { ApprovalRecord, Ledger } from '../../bridge/ledger/contract.ts';
 import { openLedger } from '../../bridge/ledger/ledger.ts';
@@ -106,7 +114,10 @@ export interface Room {
   readonly key: ReceiptKey;
   readonly seal: DeskSeal;
   readonly desk: Desk;
+  readonly rulebook: Rulebook;
   readonly clock: { wall: number };
+  /** What the folder is found to be when a rule asks. */
+  readonly ground: { trusted: boolean };
   /** Runs every timer that is set, as if its time had come. */
   fireTimers(): void;
   timers(): number;
@@ -127,6 +138,7 @@ export interface Room {
 export const openRoom = async (directory: string): Promise<Room> => {
   mkdirSync(join(directory, 'blobs'), { recursive: true, mode: 0o700 });
   const clock = { wall: Date.now() };
+  const ground = { trusted: true };
   const ledger = openLedger({ directory, blobs: join(directory, 'blobs') });
   const key = openReceiptKey(join(directory, 'keys'));
   const bridge = { version: '0.1.0', assetDigest: 'checkout', bootId: randomUUID() };
@@ -150,7 +162,9 @@ export const openRoom = async (directory: string): Promise<Room> => {
     timers,
     log: () => undefined,
     verifyProof: verifyEd25519,
+    trusted: () => ground.trusted,
   });
+  const rulebook = createRulebook({ ledger, seal, now: () => clock.wall, agentTitle: () => agent.name });
   await ledger.commit((tx) => {
     seal.genesis(tx);
     if (tx.conversation(conversationId) === null) {
@@ -177,7 +191,9 @@ export const openRoom = async (directory: string): Promise<Room> => {
     key,
     seal,
     desk,
+    rulebook,
     clock,
+    ground,
     pending,
     fireTimers: () => [...set.values()].forEach((run) => run()),
     timers: () => set.size,

@@ -106,7 +106,9 @@ describe('a remembered rule', () => {
     expect(asked.data.rule?.scopes[0]?.sentence).toContain('notes.txt');
     await talk.decide(asked, 'allow', { remember: true });
     await talk.ended(one.turnId);
-    const { rules } = await client.call('policy.get', {});
+    const remembered = async () =>
+      (await client.call('policy.get', {})).rules.filter((rule) => rule.source === 'remembered');
+    const rules = await remembered();
     expect(rules).toMatchObject([{ effect: 'allow', enabled: true, hits: 0 }]);
     const ruleId = rules[0]?.ruleId ?? '';
 
@@ -120,7 +122,7 @@ describe('a remembered rule', () => {
     expect(Buffer.from((JSON.parse(receipt.envelope) as { payload: string }).payload, 'base64').toString()).toContain(
       ruleId,
     );
-    expect((await client.call('policy.get', {})).rules).toMatchObject([{ hits: 1 }]);
+    expect(await remembered()).toMatchObject([{ hits: 1 }]);
 
     const other = await talk.send('[[edit notes.txt other words]]');
     await talk.decide(await first(talk, 3), 'deny');

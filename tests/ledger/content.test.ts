@@ -364,14 +364,12 @@ describe('rows (D-30, D-31, D-33)', () => {
     };
     const rule = {
       ruleId: 'r',
-      effect: 'allow' as const,
-      kind: 'command' as const,
-      agentId: 'a',
-      workspaceId: 'w',
-      match: 'm',
+      source: 'operator' as const,
+      draft: '{}',
       sentence: 's',
       createdAt: 1,
       hits: 0,
+      used: 0,
       lastHitAt: null,
       enabled: true,
     };
@@ -382,7 +380,10 @@ describe('rows (D-30, D-31, D-33)', () => {
       tx.touchSession('s1', now + 5);
       tx.putWorkspace(workspace);
       tx.putRule(rule);
-      tx.hitRule('r', 7);
+      tx.hitRule('r', 5, 10);
+      tx.hitRule('r', 6, null);
+      tx.hitRule('r', 17, 10);
+      tx.putGround({ conversationId: 'one', trust: null, paused: 'why' });
       tx.putTrust({ workspaceId: 'w', fingerprint: 'f', acceptedAt: 1, receiptId: 'q' });
       tx.putAgent('a', '{}');
       tx.putView('one', '{"dock":1}');
@@ -394,7 +395,10 @@ describe('rows (D-30, D-31, D-33)', () => {
     expect(await ledger.commit((tx) => tx.revokeSessions(null))).toBe(0);
     expect(ledger.read.sessionByCookie('c1')?.revoked).toBe(true);
     expect(ledger.read.workspaces()).toEqual([workspace]);
-    expect(ledger.read.rules()).toEqual([{ ...rule, hits: 1, lastHitAt: 7 }]);
+    expect(ledger.read.rules()).toEqual([{ ...rule, hits: 3, used: 3, lastHitAt: 17 }]);
+    expect([4, 16, 17].map((after) => ledger.read.ruleHits('r', after))).toEqual([1, 1, 0]);
+    expect(ledger.read.ground('one')).toEqual({ conversationId: 'one', trust: null, paused: 'why' });
+    expect(ledger.read.ground('two')).toBeNull();
     expect(
       await ledger.commit((tx) => [
         tx.changeRule('r', { enabled: false }),

@@ -1,0 +1,315 @@
+/**
+ * The rules as they are kept (R-15 to R-19): read for each request, changed only here, each change with a new
+ * generation and its signed receipt in the same transaction. The rule not to break: what cannot be read as a rule stops
+ * the request, for it might have been a no. Used by the desk for verdicts and by the command table for policy.*.
+ */
+import { randomBytes } from 'node:crypto';
+import type { Actor } from '#protocol/actor.ts';
+import { Refusal } from '#protocol/errors.ts';
+import { uuidv7 } from '#protocol/ids.ts';
+import { canonical, type Json } from '#protocol/json.ts';
+import { limits } from '#protocol/limits.ts';
+import { presets, ruleDraft, type Preset, type RuleDraft, type RuleSource } from '#protocol/policy.ts';
+import { explain, z } from '#protocol/schema.ts';
+import type { Ledger, Reads, ReceiptRow, RuleRow, Tx } from '../../ledger/contract.ts';
+import type { Rulebook, Seal } from '../contract.ts';
+import { ruleViews } from '../views.ts';
+import { evaluate, policyDigest, type Rule } from '../policy.ts';
+import { covers } from './matching.ts';
+import { scopeOf } from './offers.ts';
+import { presetRules } from './presets.ts';
+import { policyRequest } from './request.ts';
+import { problemOf, ruleSentence, type RuleNames } from './sentences.ts';
+
+export interface RulebookOptions {
+  readonly ledger: Ledger;
+  readonly seal: Pick<Seal, 'sign'>;
+  readonly now: () => number;
+  /** Title of an agent; null where it is not set up. */
+  readonly agentTitle: (agentId: string) => string | null;
+}
+
+const generationName = 'policy.generation';
+const presetName = 'policy.preset';
+const digestName = 'policy.digest';
+
+/** How often the rules changed. */
+export const generation = (read: Pick<Reads, 'meta'>): number => Number(read.meta(generationName) ?? '0');
+const presetOf = (read: Pick<Reads, 'meta'>): Preset =>
+  presets.find((name) => name === read.meta(presetName)) ?? 'careful';
+
+/** @throws Refusal integrity_error */
+export const draftOf = (row: Pick<RuleRow, 'draft'>): RuleDraft => {
+  const parsed = z.safeParse(ruleDraft, JSON.parse(row.draft));
+  if (!parsed.success) throw new Refusal('integrity_error', { cause: parsed.error });
+  return parsed.data;
+};
+const same = (one: RuleDraft, other: RuleDraft): boolean => canonical(one) === canonical(other);
+
+/** The rules with as much of their history as counts at `at`. */
+export const rulesAt = (read: Pick<Reads, 'rules' | 'ruleHits'>, at: number): Rule[] =>
+  read.rules().map((row) => {
+    const draft = draftOf(row);
+    const { ruleId, sentence, enabled, used } = row;
+    const recent = draft.limit === null ? 0 : read.ruleHits(ruleId, at - draft.limit.perMs);
+    return { ruleId, sentence, enabled, used, draft, recent };
+  });
+
+const computeDigest = (read: Pick<Reads, 'rules'>): string =>
+  policyDigest(read.rules().map((row) => ({ ...row, draft: draftOf(row) })));
+/** Over all that the rules say; computed when they change, read for each receipt. */
+export const rulesDigest = (read: Pick<Reads, 'rules' | 'meta'>): string =>
+  read.meta(digestName) ?? computeDigest(read);
+
+export const namesOf = (read: Pick<Reads, 'workspaces'>, agentTitle: RulebookOptions['agentTitle']): RuleNames => ({
+  agent: agentTitle,
+  workspace: (workspaceId) => read.workspaces().find((row) => row.workspaceId === workspaceId)?.path ?? null,
+});
+
+const rowOf = (draft: RuleDraft, source: RuleSource, sentence: string, at: number): RuleRow => ({
+  ruleId: uuidv7(at, randomBytes),
+  source,
+  draft: JSON.stringify(draft),
+  sentence,
+  createdAt: at,
+  hits: 0,
+  used: 0,
+  lastHitAt: null,
+  enabled: true,
+});
+
+/** A new rule, or the one that says the same, turned on. @throws Refusal invalid_rule */
+export const saveRule = (tx: Tx, draft: RuleDraft, source: RuleSource, sentence: string, at: number): RuleRow => {
+  const problem = problemOf(draft, at);
+  if (problem !== null) throw new Refusal('invalid_rule', { message: problem });
+  const rows = tx.rules();
+  const known = rows.find((row) => row.source === source && same(draftOf(row), draft));
+  if (known === undefined && rows.length >= limits.rules)
+    throw new Refusal('invalid_rule', { message: 'As many rules are saved as allowed. Remove one first.' });
+  const row = known ?? rowOf(draft, source, sentence, at);
+  if (known === undefined) tx.putRule(row);
+  else tx.changeRule(known.ruleId, { enabled: true });
+  return { ...row, enabled: true };
+};
+
+/** Any change of the rules: a new generation and its signed record, in the transaction of the change. */
+export const signRuleChange = (
+  tx: Tx,
+  seal: Pick<Seal, 'sign'>,
+  actor: Actor | null,
+  change: string,
+  rows: readonly RuleRow[],
+  conversationId?: string,
+): ReceiptRow => {
+  const version = generation(tx) + 1;
+  tx.setMeta(generationName, String(version));
+  tx.setMeta(digestName, computeDigest(tx));
+  const rules = rows.map((row) => ({ ruleId: row.ruleId, source: row.source, rule: JSON.parse(row.draft) as Json }));
+  // A whole file of rules is named by the digest of the result; its bytes would not fit an action.
+  const detail = {
+    change,
+    rules: rules.length > 100 ? rules.length : rules,
+    preset: presetOf(tx),
+    version,
+    digest: rulesDigest(tx),
+  };
+  const [only] = rows;
+  const what = rows.length === 1 && only !== undefined ? only.sentence : `${String(rows.length)} rules`;
+  return seal.sign(tx, {
+    kind: 'policy',
+    conversationId,
+    actor,
+    detail,
+    sentence: `${rows.length === 1 ? 'Rule' : 'Rules'} ${change}: ${what}`.slice(0, 500),
+  });
+};
+
+const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;
+
+export const createRulebook = (options: RulebookOptions): Rulebook => {
+  const { ledger, seal, now } = options;
+  const names = (read: Reads): RuleNames => namesOf(read, options.agentTitle);
+
+  const change = async <T>(
+    actor: Actor,
+    work: (tx: Tx, at: number) => T,
+    store?: (tx: Tx, answer: T) => void,
+  ): Promise<T> => {
+    if (!isOperator(actor)) throw new Refusal('forbidden');
+    const answer = await ledger.commit((tx) => {
+      const done = work(tx, now());
+      store?.(tx, done);
+      return done;
+    });
+    ledger.feed.invalidate('rules');
+    ledger.feed.invalidate('receipts');
+    return answer;
+  };
+
+  /** The rows of one source become exactly these; those that said the same keep their history. Returns all that changed. */
+  const replace = (tx: Tx, source: RuleSource, drafts: readonly RuleDraft[], at: number): RuleRow[] => {
+    const before = tx.rules().filter((row) => row.source === source);
+    const gone = before.filter((row) => !drafts.some((draft) => same(draft, draftOf(row))));
+    for (const row of gone) tx.changeRule(row.ruleId, 'remove');
+    const added = drafts
+      .filter((draft) => !before.some((row) => same(draft, draftOf(row))))
+      .map((draft) => saveRule(tx, draft, source, ruleSentence(draft, names(tx)), at));
+    return [...gone, ...added];
+  };
+
+  const sayProblem = (drafts: readonly RuleDraft[], at: number): void => {
+    for (const [index, draft] of drafts.entries()) {
+      const problem = problemOf(draft, at);
+      if (problem !== null) throw new Refusal('invalid_rule', { message: `Rule ${String(index + 1)}: ${problem}` });
+    }
+  };
+
+  return {
+    get: () => {
+      const { read } = ledger;
+      const rules = ruleViews(read, read.rules(), draftOf);
+      return { generation: generation(read), digest: rulesDigest(read), preset: presetOf(read), rules };
+    },
+
+    presets: () => ({
+      presets: presets.map((preset) => ({
+        preset,
+        rules: presetRules[preset].map((draft) => ({ draft, sentence: ruleSentence(draft, names(ledger.read)) })),
+      })),
+    }),
+
+    put: (actor, { draft, ruleId }, store) =>
+      change(
+        actor,
+        (tx, at) => {
+          const known = ruleId === undefined ? undefined : tx.rules().find((row) => row.ruleId === ruleId);
+          if (ruleId !== undefined && known === undefined) throw new Refusal('unknown_rule');
+          if (known?.source === 'preset')
+            throw new Refusal('invalid_rule', { message: 'The rules of a preset are turned off, not rewritten.' });
+          const sentence = ruleSentence(draft, names(tx));
+          if (known === undefined) {
+            const row = saveRule(tx, draft, 'operator', sentence, at);
+            return { ruleId: row.ruleId, receiptId: signRuleChange(tx, seal, actor, 'saved', [row]).receiptId };
+          }
+          sayProblem([draft], at);
+          const row: RuleRow = {
+            ...rowOf(draft, 'operator', sentence, at),
+            ruleId: known.ruleId,
+            hits: known.hits,
+            createdAt: known.createdAt,
+            lastHitAt: known.lastHitAt,
+            enabled: known.enabled,
+          };
+          tx.putRule(row);
+          return { ruleId: row.ruleId, receiptId: signRuleChange(tx, seal, actor, 'rewritten', [row]).receiptId };
+        },
+        store,
+      ),
+
+    forget: (actor, { ruleId, change: how }, store) =>
+      change(
+        actor,
+        (tx) => {
+          const row = tx.rules().find((each) => each.ruleId === ruleId);
+          if (row === undefined) throw new Refusal('unknown_rule');
+          if (how === 'remove' && row.source === 'preset')
+            throw new Refusal('invalid_rule', { message: 'The rules of a preset are turned off, not removed.' });
+          tx.changeRule(ruleId, how === 'remove' ? 'remove' : { enabled: how === 'enable' });
+          const words = { remove: 'removed', disable: 'turned off', enable: 'turned on' } as const;
+          return { receiptId: signRuleChange(tx, seal, actor, words[how], [row]).receiptId };
+        },
+        store,
+      ),
+
+    load: (actor, { rules }, store) =>
+      change(
+        actor,
+        (tx, at) => {
+          sayProblem(rules, at);
+          const changed = replace(tx, 'operator', rules, at);
+          for (const row of tx.rules()) if (row.source === 'operator') tx.changeRule(row.ruleId, { enabled: true });
+          return { receiptId: signRuleChange(tx, seal, actor, 'loaded', changed).receiptId, rules: rules.length };
+        },
+        store,
+      ),
+
+    preset: (actor, { preset }, store) =>
+      change(
+        actor,
+        (tx, at) => {
+          tx.setMeta(presetName, preset);
+          const changed = replace(tx, 'preset', presetRules[preset], at);
+          return { receiptId: signRuleChange(tx, seal, actor, `of the preset ${preset} chosen`, changed).receiptId };
+        },
+        store,
+      ),
+
+    preview: (draft, request) => {
+      const scope = scopeOf(draft, names(ledger.read), request ?? undefined);
+      const matchesRequest = request === null ? null : covers(draft, request);
+      return { scope, problem: problemOf(draft, now()), matchesRequest };
+    },
+
+    suggestions: (workspaceId, text) => {
+      if (text === null) return { rules: [], problem: null };
+      const read = suggestionsOf(text, workspaceId);
+      if (typeof read === 'string') return { rules: [], problem: read };
+      const saved = ledger.read.rules().map(draftOf);
+      const rules = read.map((draft) => ({
+        draft,
+        sentence: ruleSentence(draft, names(ledger.read)),
+        saved: saved.some((each) => same(each, draft)),
+      }));
+      return { rules, problem: null };
+    },
+
+    test: (request, trusted, drafts) => {
+      const at = now();
+      const tried = drafts?.map((draft, index): Rule => ({
+        ruleId: `00000000-0000-7000-8000-${index.toString(16).padStart(12, '0')}`,
+        sentence: ruleSentence(draft, names(ledger.read)),
+        enabled: true,
+        draft,
+        used: 0,
+        recent: 0,
+      }));
+      return evaluate(tried ?? rulesAt(ledger.read, at), policyRequest(request, { trusted, paused: null }), at);
+    },
+
+    install: (tx) => {
+      const isNew = tx.meta(presetName) === null;
+      tx.setMeta(presetName, presetOf(tx));
+      const changed = replace(tx, 'preset', presetRules[presetOf(tx)], now());
+      if (changed.length > 0)
+        signRuleChange(
+          tx,
+          seal,
+          null,
+          isNew ? `of the preset ${presetOf(tx)} installed` : `of the preset ${presetOf(tx)} updated`,
+          changed,
+        );
+    },
+  };
+};
+
+/** A project knows neither this installation's workspaces nor its clock: what it leaves out is filled in. */
+const suggestion = z.strictObject({
+  ...ruleDraft.shape,
+  agentId: z._default(ruleDraft.shape.agentId, null),
+  workspaceId: z._default(ruleDraft.shape.workspaceId, null),
+  expiresAt: z._default(ruleDraft.shape.expiresAt, null),
+  uses: z._default(ruleDraft.shape.uses, null),
+  limit: z._default(ruleDraft.shape.limit, null),
+});
+const suggestionFile = z.strictObject({ rules: z.array(suggestion).check(z.maxLength(50)) });
+
+/** The drafts, for this workspace only whatever they say; or why there are none. */
+const suggestionsOf = (text: string, workspaceId: string): RuleDraft[] | string => {
+  try {
+    const parsed = z.safeParse(suggestionFile, JSON.parse(text));
+    if (!parsed.success) return `It is not a list of rules: ${explain(parsed.error)}`.slice(0, 500);
+    return parsed.data.rules.map((rule) => ({ ...rule, workspaceId }));
+  } catch {
+    return 'It is not JSON.';
+  }
+};
