@@ -90,19 +90,19 @@ export const contradictions = (
       check: 'checkpoint',
       sentence: `A checkpoint over ${beyond.size} receipts is known (${beyond.place}), but only ${size} are here: the last ${beyond.size - size} were removed, or an older copy was put back.`,
     });
-  let agreed = 0;
-  for (const head of heads.opened) {
-    const root = head.size === 0 ? undefined : growth.roots.get(head.size);
-    if (root === undefined) continue;
-    if (isSame(root, head.root)) agreed = head.size;
-    else {
-      found.push({
-        seq: agreed + 1,
-        check: 'consistency',
-        sentence: `Receipts ${agreed + 1} to ${head.size} are not the ones a checkpoint was signed over (${head.place}): they were replaced, or there are two histories.`,
-      });
-      break;
-    }
+  const differs = ({ size: at, root }: Head): boolean => {
+    const own = at === 0 ? undefined : growth.roots.get(at);
+    return own !== undefined && !isSame(own, root);
+  };
+  const wrong = heads.opened.find(differs);
+  if (wrong !== undefined) {
+    // Of one size there can be several, of which another agrees: what is shown to be whole ends below.
+    const from = 1 + Math.max(0, ...heads.opened.map((head) => (head.size < wrong.size ? head.size : 0)));
+    found.push({
+      seq: from,
+      check: 'consistency',
+      sentence: `Receipts ${from} to ${wrong.size} are not the ones a checkpoint was signed over (${wrong.place}): they were replaced, or there are two histories.`,
+    });
   }
   return found;
 };
