@@ -109,6 +109,7 @@ export const words = {
     unknownProgram: 'a program only known when it runs',
     unknownWord: 'only known when it runs',
     via: (names: string) => `through ${names}`,
+    directly: 'directly',
     moreUnits: (units: number) => `… ${plural(units, 'more character', 'more characters')} above`,
     programs: 'Programs',
     joins: {

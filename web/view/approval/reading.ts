@@ -33,4 +33,6 @@ export const bareOperator = (operator: string): string => operator.replace(/^(\d
 export const once = (list: readonly string[]): string[] => [...new Set(list)];
 
 /** A parsed word stands whole in the command above; here a long one is named by its beginning. */
-export const wordUnits = 240;
+const wordUnits = 240;
+export const beginning = (word: string): string =>
+  word.slice(0, /[\uD800-\uDBFF]/.test(word[wordUnits - 1] ?? '') ? wordUnits - 1 : wordUnits);

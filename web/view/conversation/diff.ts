@@ -1,7 +1,8 @@
 /**
  * Two texts as the rows of a unified diff: line numbers, word marks inside changed pairs, unchanged stretches folded.
- * Pure. Never drops a byte: what is not shown is counted in a fold.
+ * Pure, and bounded in time and rows. Never drops a byte in silence: what is not shown is counted, in a fold or in `left`.
  */
+import { limits } from '#protocol/limits.ts';
 import { diffWordsWithSpace, structuredPatch } from 'diff';
 
 export interface Part {
@@ -15,7 +16,7 @@ export type DiffRow =
   /** `lines` unchanged ones from `oldLine` and `newLine` on. */
   | { readonly kind: 'fold'; readonly oldLine: number; readonly newLine: number; readonly lines: number }
   /** The file does not end with a line end on this side. */
-  | { readonly kind: 'noEnd'; readonly side: 'old' | 'new' };
+  | { readonly kind: 'noEnd'; readonly side: 'old' | 'new' | 'both' };
 
 export interface DiffView {
   readonly rows: readonly DiffRow[];
@@ -23,27 +24,55 @@ export interface DiffView {
   readonly removed: number;
   /** The texts differ too much to be matched in time: everything old, then everything new. */
   readonly coarse: boolean;
+  /** Nothing but spaces, tabs and line ends differs. */
+  readonly spacing: boolean;
+  /** Lines beyond what a page can hold, in no row. */
+  readonly left: number;
 }
 
 const contextLines = 3;
 /** Matching is cut off here and the change shown whole; the page must stay alive. */
 const matchMs = 400;
-/** Pairs longer than this, or blocks with more pairs, get no word marks. */
+/** Pairs longer than this, blocks with more pairs, or lines further apart get no word marks. */
 const wordUnits = 1000;
 const wordPairs = 200;
+const wordEdits = 200;
+/** More lines of one text are neither matched nor made into rows. */
+const maxLines = 50_000;
 
 const lines = (text: string): string[] => {
   if (text === '') return [];
-  const parts = text.split('\n');
-  if (parts.at(-1) === '') parts.pop();
-  return parts;
+  const parts = text.split('\n', maxLines + 1);
+  if (parts.length <= maxLines && parts.at(-1) === '') parts.pop();
+  return parts.slice(0, maxLines);
+};
+/** Lines `lines` leaves out. */
+const leftOf = (text: string): number => {
+  let count = text === '' || text.endsWith('\n') ? 0 : 1;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) count += 1;
+  return Math.max(0, count - maxLines);
 };
 
-const plain = (text: string): readonly Part[] => [{ text, changed: false }];
+/** Blanks at the end of a line that comes or goes are part of the change, and are marked as such. */
+const plain = (text: string): readonly Part[] => {
+  const end = text.trimEnd().length;
+  const blanks = text.slice(end);
+  if (!/^[ \t]+$/.test(blanks)) return [{ text, changed: false }];
+  const marked = { text: blanks, changed: true };
+  return end === 0 ? [marked] : [{ text: text.slice(0, end), changed: false }, marked];
+};
+
+/** Stretches of a changed part: blanks that could be taken for others, or for none, apart from the rest. */
+export const blanksOf = (text: string): { readonly text: string; readonly blank: boolean }[] =>
+  text
+    .split(/(^[ \t]+|[ \t]+$|\t[ \t]*| {2,})/)
+    .filter((part) => part !== '')
+    .map((part) => ({ text: part, blank: /^[ \t]+$/.test(part) }));
 
 const words = (oldText: string, newText: string): { old: readonly Part[]; new: readonly Part[] } | null => {
   if (oldText.length > wordUnits || newText.length > wordUnits) return null;
-  const changes = diffWordsWithSpace(oldText, newText);
+  const changes = diffWordsWithSpace(oldText, newText, { maxEditLength: wordEdits });
+  if (changes === undefined) return null;
   const same = changes
     .filter((change) => !change.added && !change.removed)
     .reduce((sum, change) => sum + change.value.trim().length, 0);
@@ -79,28 +108,33 @@ const changeRows = (removed: readonly string[], added: readonly string[], at: Nu
   return out;
 };
 
-const coarse = (oldLines: readonly string[], newLines: readonly string[]): DiffView => {
+const coarse = (oldLines: readonly string[], newLines: readonly string[], left: number): DiffView => {
   const rows = changeRows(oldLines, newLines, { oldLine: 1, newLine: 1 });
-  return { rows, added: newLines.length, removed: oldLines.length, coarse: true };
+  return { rows, added: newLines.length, removed: oldLines.length, coarse: true, spacing: false, left };
 };
+
+/** Both texts without any blank or line end. */
+const inked = (text: string): string => text.replace(/\s+/g, '');
 
 const endRows = (oldText: string | null, newText: string): DiffRow[] => {
   const open = (text: string | null): boolean => text !== null && text !== '' && !text.endsWith('\n');
-  if (open(oldText) === open(newText)) return [];
-  return [{ kind: 'noEnd', side: open(newText) ? 'new' : 'old' }];
+  if (!open(oldText) && !open(newText)) return [];
+  return [{ kind: 'noEnd', side: open(oldText) === open(newText) ? 'both' : open(newText) ? 'new' : 'old' }];
 };
 
 /** `oldText` null: a new file. */
 export const diffRows = (oldText: string | null, newText: string): DiffView => {
   const oldLines = lines(oldText ?? '');
   const newLines = lines(newText);
+  const left = leftOf(oldText ?? '') + leftOf(newText);
+  if (left > 0) return coarse(oldLines, newLines, left);
   // Ends of file are told apart by `endRows`; here only lines are matched.
   const close = (all: readonly string[]): string => (all.length === 0 ? '' : `${all.join('\n')}\n`);
   const patch = structuredPatch('', '', close(oldLines), close(newLines), undefined, undefined, {
     context: contextLines,
     timeout: matchMs,
   });
-  if (patch === undefined) return coarse(oldLines, newLines);
+  if (patch === undefined) return coarse(oldLines, newLines, 0);
   const rows: DiffRow[] = [];
   const at: Numbers = { oldLine: 1, newLine: 1 };
   const fold = (until: number): void => {
@@ -138,8 +172,17 @@ export const diffRows = (oldText: string | null, newText: string): DiffView => {
     flush();
   }
   fold(oldLines.length + 1);
-  return { rows: [...rows, ...endRows(oldText, newText)], added, removed, coarse: false };
+  const spacing = oldText !== null && oldText !== newText && inked(oldText) === inked(newText);
+  return { rows: [...rows, ...endRows(oldText, newText)], added, removed, coarse: false, spacing, left: 0 };
 };
+
+/** Every line ends with CR LF, and no CR stands alone; there is at least one. */
+export const isCrlf = (text: string): boolean => text.includes('\r\n') && !/(?<!\r)\n|\r(?!\n)/.test(text);
+
+/** A line so long that only its beginning is drawn at first. */
+export const isLong = (row: DiffRow): boolean =>
+  ('text' in row && row.text.length > limits.outputUnits) ||
+  ('parts' in row && row.parts.some((part) => part.text.length > limits.outputUnits));
 
 /** The lines behind a fold, when it is opened. */
 export const foldRows = (newText: string, fold: Extract<DiffRow, { kind: 'fold' }>): DiffRow[] =>
