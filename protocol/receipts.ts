@@ -4,6 +4,7 @@
  * Used by the seal that signs, by the verifier at both ends, and by the page key that signs decisions.
  */
 import { containments, enforcements, outcomes, receiptKinds } from './events.ts';
+import { guardOf } from './guard.ts';
 import { canonical } from './json.ts';
 import { limits } from './limits.ts';
 import { decisionProofPrefix, type DecisionProof } from './methods/approval.ts';
@@ -131,6 +132,7 @@ export const envelopeSchema = z.object({
   signatures: list(z.object({ keyid: text(100), sig: text(128) }), 1).check(z.minLength(1)),
 });
 export type Envelope = z.infer<typeof envelopeSchema>;
+const isEnvelope = guardOf(envelopeSchema);
 
 /** Canonical text of the statement about one action. */
 export const statementText = (
@@ -169,33 +171,52 @@ const alphabets = {
   base64url: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_',
 } as const;
 
+type Alphabet = keyof typeof alphabets;
+/** Two digits at a time: an envelope is 3,000 of them, a log ten thousand envelopes. */
+const pairsOf = (kind: Alphabet): string[] =>
+  Array.from(
+    { length: 4096 },
+    (_, twelve) => alphabets[kind].charAt(twelve >> 6) + alphabets[kind].charAt(twelve & 63),
+  );
+const valuesOf = (kind: Alphabet): Int8Array => {
+  const values = new Int8Array(128).fill(-1);
+  [...alphabets[kind]].forEach((digit, value) => (values[digit.charCodeAt(0)] = value));
+  return values;
+};
+const pairs = { base64: pairsOf('base64'), base64url: pairsOf('base64url') } as const;
+const values = { base64: valuesOf('base64'), base64url: valuesOf('base64url') } as const;
+
 /** RFC 4648; padded in `base64`, not in `base64url`. */
-export const toBase64 = (bytes: Uint8Array, kind: keyof typeof alphabets = 'base64'): string => {
-  const alphabet = alphabets[kind];
+export const toBase64 = (bytes: Uint8Array, kind: Alphabet = 'base64'): string => {
+  const pair = pairs[kind];
   let encoded = '';
   for (let index = 0; index < bytes.length; index += 3) {
     const word = ((bytes[index] ?? 0) << 16) | ((bytes[index + 1] ?? 0) << 8) | (bytes[index + 2] ?? 0);
-    const digits = Math.min(bytes.length - index, 3) + 1;
-    for (let digit = 0; digit < digits; digit += 1) encoded += alphabet.charAt((word >> (18 - 6 * digit)) & 63);
+    encoded += (pair[word >> 12] ?? '') + (pair[word & 4095] ?? '');
   }
-  return kind === 'base64' ? encoded.padEnd(Math.ceil(encoded.length / 4) * 4, '=') : encoded;
+  const spare = (3 - (bytes.length % 3)) % 3;
+  const digits = spare === 0 ? encoded : encoded.slice(0, -spare);
+  return kind === 'base64' ? digits + '='.repeat(spare) : digits;
 };
 
 /** The bytes, or null where the text is not the one encoding of them: other alphabets, whitespace and stray bits are refused. */
-export const fromBase64 = (encoded: string, kind: keyof typeof alphabets = 'base64'): Uint8Array | null => {
-  const alphabet = alphabets[kind];
+export const fromBase64 = (encoded: string, kind: Alphabet = 'base64'): Uint8Array | null => {
   const digits = kind === 'base64' ? encoded.replace(/={1,2}$/, '') : encoded;
+  const rest = digits.length % 4;
+  if (rest === 1 || (kind === 'base64' && encoded.length % 4 !== 0)) return null;
+  const value = values[kind];
   const bytes = new Uint8Array(Math.floor((digits.length * 3) / 4));
   let word = 0;
   let written = 0;
   for (let index = 0; index < digits.length; index += 1) {
-    const value = alphabet.indexOf(digits.charAt(index));
-    if (value < 0) return null;
-    word = ((word << 6) | value) & 0xffffff;
+    const six = value[digits.charCodeAt(index)] ?? -1;
+    if (six < 0) return null;
+    word = ((word << 6) | six) & 0xffffff;
     const bits = (index % 4) * 6 + 6;
     if (bits > 6) bytes[written++] = (word >> (bits % 8)) & 255;
   }
-  return toBase64(bytes, kind) === encoded ? bytes : null;
+  const stray = rest === 2 ? 15 : rest === 3 ? 3 : 0;
+  return (word & stray) === 0 ? bytes : null;
 };
 
 const hexDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
@@ -232,10 +253,10 @@ export const openEnvelope = (
   } catch {
     return null;
   }
-  const read = z.safeParse(envelopeSchema, parsed);
-  if (!read.success) return null;
-  const [signed] = read.data.signatures;
-  const payload = fromEither(read.data.payload);
+  if (!isEnvelope(parsed)) return null;
+  const read = parsed as Envelope;
+  const [signed] = read.signatures;
+  const payload = fromEither(read.payload);
   const signature = signed === undefined ? null : fromEither(signed.sig);
   return payload === null || signature === null || signed === undefined
     ? null
