@@ -47,7 +47,7 @@ const screens: readonly Screen[] = [
     name: 'rules',
     show: async (page, { origin }) => {
       await goto(page, `${origin}/approvals/rules`, 'Rules');
-      await expect(page.getByRole('button', { name: 'Turn off' })).toBeVisible();
+      await expect(page.getByRole('button', { name: 'Turn off' }).first()).toBeVisible();
     },
   },
   {
