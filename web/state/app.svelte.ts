@@ -63,6 +63,8 @@ export class App {
   trustGeneration = $state(0);
   /** Rises when there are new receipts. */
   receiptGeneration = $state(0);
+  /** What is wrong with the bridge's signing key or its log, as far as this browser can tell. */
+  receiptAlarm = $state<string | null>(null);
 
   readonly live = $derived(this.connection === 'live');
   readonly copy = $derived(this.session.copy);
@@ -197,6 +199,7 @@ export class App {
     const before = this.connection;
     this.connection = state;
     if (state !== 'live' || before === 'live') return;
+    void import('./receipt-watch.ts').then(({ watchReceipts }) => watchReceipts(this));
     void Promise.all([this.workspaces.reload(), this.conversations.reload(), this.approvals.reload()]);
     for (const list of [this.agents, this.rules, this.sessions, this.decided]) list.invalidate();
   }

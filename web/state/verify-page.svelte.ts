@@ -6,11 +6,12 @@ import { LogCheck, ReceiptTrust } from './verify.svelte.ts';
 
 export class Receipts {
   readonly log: ReceiptLog;
-  readonly trust = new ReceiptTrust();
+  readonly trust: ReceiptTrust;
   readonly check: LogCheck;
 
   constructor(app: App) {
     this.log = new ReceiptLog(app);
+    this.trust = new ReceiptTrust(app);
     this.check = new LogCheck(app, this.trust);
   }
 }

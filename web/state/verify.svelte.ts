@@ -27,7 +27,17 @@ export const fingerprintOf = async (pem: string): Promise<string> => {
   return `SHA256:${toBase64(new Uint8Array(digest), 'base64url')}`;
 };
 
+/** The bridge did not answer a question on the way. */
+class Unavailable extends Error {
+  readonly failure: Failure;
+  constructor(failure: Failure) {
+    super(failure.message);
+    this.failure = failure;
+  }
+}
+
 const failed = (cause: unknown): Failure => {
+  if (cause instanceof Unavailable) return cause.failure;
   console.error('receipts: the check did not run', cause);
   const isUnsupported = cause instanceof Error && cause.name === 'NotSupportedError';
   return { code: 'internal_error', message: isUnsupported ? words.unsupported : words.failed };
@@ -35,11 +45,16 @@ const failed = (cause: unknown): Failure => {
 
 /** The pinned key and log of this installation, and what is wrong with what the bridge shows now. */
 export class ReceiptTrust {
+  #app: App;
   #shown: { readonly publicKey: string; readonly head: Head | null } | null = null;
   pin = $state.raw<Pin | null>(null);
   fingerprint = $state('');
   rotations = $state(0);
   problem = $state.raw<LogProblem | null>(null);
+
+  constructor(app: App) {
+    this.#app = app;
+  }
 
   async load(bridgeId: string): Promise<void> {
     await this.#hold(await readPin(bridgeId));
@@ -59,7 +74,7 @@ export class ReceiptTrust {
     found: Pick<ReceiptVerdict, 'ok' | 'head' | 'problem' | 'rotations'>,
   ): Promise<void> {
     this.#shown = { publicKey, head: found.head };
-    this.problem = found.problem;
+    this.#say(found.problem);
     this.rotations = found.rotations;
     if (found.ok && found.problem === null && found.head !== null)
       await this.#hold(await pinCheckpoint(bridgeId, { ...found.head, seenAt: Date.now() }));
@@ -76,8 +91,13 @@ export class ReceiptTrust {
       checkpoint: null,
     };
     await replacePin(next);
-    this.problem = null;
+    this.#say(null);
     await this.#hold(next);
+  }
+
+  #say(problem: LogProblem | null): void {
+    this.problem = problem;
+    this.#app.receiptAlarm = problem === null ? null : words.problem[problem.kind];
   }
 
   async #hold(pin: Pin | null): Promise<void> {
@@ -87,12 +107,17 @@ export class ReceiptTrust {
   }
 }
 
-/** Hashes that lead from the known state of the log to `toSize`; null when the bridge gives none. */
+/**
+ * Hashes that lead from the known state of the log to `toSize`; null when the bridge has none, as a rewritten log.
+ * @throws Unavailable when it did not answer
+ */
 const consistency = async (app: App, pin: Pin | null, toSize: number): Promise<readonly string[] | null> => {
   const fromSize = pin?.checkpoint?.size ?? 0;
   if (fromSize === 0 || fromSize >= toSize) return [];
   const answer = await app.call('log.consistency', { fromSize, toSize });
-  return answer.ok ? answer.value.hashes : null;
+  if (answer.ok) return answer.value.hashes;
+  if (answer.failure.code === 'unknown_receipt') return null;
+  throw new Unavailable(answer.failure);
 };
 
 /** One receipt. */
@@ -212,7 +237,6 @@ export class LogCheck {
       this.finishedAt = Date.now();
     } catch (cause) {
       if (cause instanceof Stopped) this.stopped = true;
-      else if (cause instanceof Unavailable) this.failure = cause.failure;
       else this.failure = failed(cause);
     } finally {
       this.running = false;
@@ -221,6 +245,24 @@ export class LogCheck {
 
   stop(): void {
     this.#abort?.abort();
+  }
+
+  /** Without being asked, when the pages open: the newest receipt and with it the key and the state of the log. */
+  async glance(): Promise<void> {
+    try {
+      const proof = await this.#newest();
+      if (proof === null) return;
+      const bridgeId = this.#app.session.identity?.session.bridgeId ?? proof.bridgeId;
+      const known = await this.#trust.known(bridgeId, proof.publicKey);
+      const hashes = await consistency(this.#app, this.#trust.pin, proof.inclusion.size);
+      await this.#trust.learn(
+        bridgeId,
+        proof.publicKey,
+        await verifyReceipt(known, proof, { consistency: hashes, kept: false }),
+      );
+    } catch (cause) {
+      console.warn('receipts: the log was not looked at', cause); // "Verify all" says why, when asked
+    }
   }
 
   /** The newest receipt's proof: the first key, the log as it is now, and the key changes in between. */
@@ -278,14 +320,5 @@ export class LogCheck {
     const { length } = problems;
     const found = { problems, problemCount: length, notes: [], head: null, problem: null, rotations: 0 };
     return { ok: length === 0, receipts: kept.length, incomplete, ms, ...found };
-  }
-}
-
-/** The bridge did not answer a question on the way. */
-class Unavailable extends Error {
-  readonly failure: Failure;
-  constructor(failure: Failure) {
-    super(failure.message);
-    this.failure = failure;
   }
 }

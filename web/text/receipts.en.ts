@@ -1,5 +1,5 @@
 /** Every sentence about receipts, their verification and the log. What was verified here and what the bridge says never share one. */
-import { formatCount, formatDuration, formatExact } from './format.ts';
+import { formatClock, formatCount, formatDay, formatDuration, formatExact } from './format.ts';
 
 const plural = (count: number, one: string, many: string): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;
@@ -36,11 +36,11 @@ export const words = {
   again: 'Verify again',
   verify: 'Verify',
   checks: 'What was checked',
-  checkedHere: (at: number) => `By this browser itself, ${formatExact(at)}. The bridge only handed over the bytes.`,
+  checkedHere: (at: number) => `By this browser itself, at ${formatClock(at)}. The bridge only handed over the bytes.`,
   good: 'good',
   bad: 'wrong',
   notes: 'Could not be checked here',
-  pinGood: 'The bridge shows the key this browser knows.',
+  pinGood: 'The key is the one this browser knows.',
   continuesGood: 'The log continues everything this browser has seen of it.',
   olderGood: 'Kept from an earlier state of the log, which was checked when it was kept.',
   basisBad: (seq: number, sentence: string) =>
@@ -52,7 +52,7 @@ export const words = {
   bridgeValid: 'The bridge finds this receipt valid as well.',
   bridgeInvalid: 'The bridge finds this receipt invalid.',
   bridgeOff: 'Not asked: the bridge is not running.',
-  bridgeWords: 'In the bridge’s words; the signed facts are below.',
+  bridgeWords: 'The title is in the bridge’s words; what was signed is below.',
   signed: 'What was signed',
   signedBody: 'Read from the signed bytes, after the signature held.',
   field: {
@@ -123,10 +123,11 @@ export const words = {
   // The key and the log
   key: 'Signing key',
   copyFingerprint: 'Copy the fingerprint',
-  pinned: (at: number) => `pinned in this browser since ${formatExact(at)}`,
+  pinned: (at: number) => `pinned in this browser since ${formatDay(at)}`,
   notPinned: 'pinned in this browser when the first receipt is checked',
+  compare: 'Compare it once with what “bridge keys show” says in a terminal.',
   rotated: (count: number) => `${plural(count, 'key change', 'key changes')} since, each signed by the key before`,
-  logSeen: (size: number, at: number) => `${plural(size, 'receipt', 'receipts')} in the log, seen ${formatExact(at)}`,
+  logSeen: (size: number, when: string) => `${plural(size, 'receipt', 'receipts')}, as last seen: ${when}`,
   problem: {
     key: 'The bridge shows another signing key than the one this browser knows',
     keyBody:
