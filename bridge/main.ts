@@ -10,9 +10,11 @@ import { stateDirectories } from './ledger/paths.ts';
 
 const verbs: Readonly<Record<string, () => Promise<Verb>>> = {
   agents: async () => (await import('./cli/agents.ts')).agents,
+  anchor: async () => (await import('./cli/anchor.ts')).anchor,
   approvals: async () => (await import('./cli/approvals.ts')).approvals,
   conversations: async () => (await import('./cli/conversations.ts')).conversations,
   doctor: async () => (await import('./cli/doctor.ts')).doctor,
+  keys: async () => (await import('./cli/keys.ts')).keys,
   open: async () => (await import('./cli/session.ts')).open,
   revoke: async () => (await import('./cli/session.ts')).revoke,
   run: async () => (await import('./cli/run.ts')).run,

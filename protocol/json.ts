@@ -39,13 +39,12 @@ const isOrdered = (value: unknown): boolean => {
   if (typeof value === 'number') return Number.isSafeInteger(value);
   if (typeof value !== 'object' || value === null) return true;
   if (Array.isArray(value)) return value.every(isOrdered);
-  let former: string | null = null;
-  for (const [name, member] of Object.entries(value)) {
-    if (former !== null && former >= name) return false;
-    if (!name.isWellFormed() || !isOrdered(member)) return false;
-    former = name;
-  }
-  return true;
+  const members = value as Record<string, unknown>;
+  const names = Object.keys(members);
+  return names.every(
+    (name, index) =>
+      (index === 0 || (names[index - 1] ?? '') < name) && name.isWellFormed() && isOrdered(members[name]),
+  );
 };
 
 /**

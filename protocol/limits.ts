@@ -250,6 +250,8 @@ export const limits = {
   keyRotations: 50,
   /** A checkpoint of the log: three short lines and a few signatures of witnesses. */
   checkpointUnits: 2000,
+  /** A file that checkpoints were appended to for years. */
+  anchorFileBytes: 4 * MiB,
   /** Receipts between two checkpoints signed unasked: a rollback beyond the last one is noticed. */
   checkpointReceipts: 256,
 

@@ -264,3 +264,18 @@ const readHead = (text: string, origin: string): TreeHead | null => {
   const root = hash === undefined ? null : fromBase64(hash);
   return root?.length === 32 ? { size: Number(size), root } : null;
 };
+
+/** A checkpoint in one line, for pasting where line ends get lost: origin, size, root and each signature. */
+export const checkpointLine = (note: string): string => {
+  const [origin = '', size = '', root = '', , ...signed] = note.trimEnd().split('\n');
+  return [origin, size, root, ...signed.map((line) => line.replace(`— ${origin} `, ''))].join(' ');
+};
+
+/** Every checkpoint in a text: notes, one after the other, and lines made by `checkpointLine`. Unverified. */
+export const checkpointsIn = (text: string): string[] => {
+  const notes = text.match(/^\S+\n\d+\n[A-Za-z0-9+/]{43}=\n\n(?:— \S+ [A-Za-z0-9+/=]+(?:\n|$))+/gm) ?? [];
+  const lines = [...text.matchAll(/^(\S+) (\d+) ([A-Za-z0-9+/]{43}=) ([A-Za-z0-9+/]{91}=)$/gm)].map(
+    ([, origin = '', size = '', root = '', signed = '']) => `${origin}\n${size}\n${root}\n\n— ${origin} ${signed}\n`,
+  );
+  return [...notes.map((note) => (note.endsWith('\n') ? note : `${note}\n`)), ...lines];
+};

@@ -78,8 +78,8 @@ const writeKept = (directory: string, note: string): void => {
 
 /** What the verifier is given: every checkpoint of the database, and the one kept beside it. */
 export const knownCheckpoints = (read: Reads, directory: string): KnownCheckpoint[] => {
+  const kept = readKept(directory); // before the database: a bridge that runs writes it after
   const rows = read.checkpoints();
-  const kept = readKept(directory);
   const isKnown = kept === null || rows.some((row) => row.note === kept);
   return isKnown ? rows : [...rows, { note: kept, place: 'private/checkpoint' }];
 };
@@ -126,6 +126,8 @@ export interface Checkpoints {
   readonly noticed: string | null;
   /** Signs the log as it is now, and keeps that under `place`. @throws Refusal read_only */
   sign(place: string): Promise<CheckpointRow>;
+  /** Keeps the checkpoint over `size` receipts under the place it was written to; without one of that size nothing. */
+  anchored(size: number, place: string): Promise<void>;
   /** Signs only when the log has grown beyond the last checkpoint, and not on a ledger that cannot be written. */
   cover(): Promise<void>;
   /** Writes the last checkpoint to its file, when a transaction that holds it was committed. */
@@ -160,6 +162,12 @@ export const openCheckpoints = async (options: {
     publish();
     return row;
   };
+  const anchored = async (size: number, place: string): Promise<void> => {
+    await ledger.commit((tx) => {
+      const row = tx.lastCheckpoint(size);
+      if (row?.size === size) tx.putCheckpoint({ ...row, at: now(), place });
+    });
+  };
   const cover = async (): Promise<void> => {
     const size = ledger.read.logSize();
     if (ledger.readOnly || ledger.read.lastCheckpoint(size)?.size === size) return;
@@ -173,5 +181,5 @@ export const openCheckpoints = async (options: {
     if (row !== null) await ledger.commit((tx) => tx.putCheckpoint({ ...row, at: now(), place: 'private/checkpoint' }));
   }
   await cover();
-  return { noticed: found?.sentence ?? null, sign, cover, publish };
+  return { noticed: found?.sentence ?? null, sign, anchored, cover, publish };
 };

@@ -9,10 +9,11 @@ import { limits } from '#protocol/limits.ts';
 import { consistencyProof, inclusionProof } from '#protocol/log.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
 import type { SealedView } from '#protocol/methods/receipt.ts';
-import { envelopeText, statementSchema, toBase64 } from '#protocol/receipts.ts';
+import { envelopeText, payloadType, preAuthEncoding, statementSchema, toBase64 } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
 import { inSync } from '#protocol/steps.ts';
 import {
+  verifyAsync,
   verifySync,
   type KnownCheckpoint,
   type SealedReceipt,
@@ -21,7 +22,7 @@ import {
 } from '#protocol/verify.ts';
 import type { CheckpointRow, ReceiptRow, Reads, VerifyRow } from '../ledger/contract.ts';
 import type { ReceiptReader } from './contract.ts';
-import { pemOf, verifyEd25519 } from './keys.ts';
+import { pemOf, verifyEd25519, verifyEd25519Aside } from './keys.ts';
 import { receiptSummary } from './views.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -78,16 +79,16 @@ const parsed = (payload: Uint8Array): unknown => {
 export const inOrder = (rows: readonly ReceiptRow[]): ReceiptRow[] =>
   [...new Map(rows.map((row) => [row.receiptId, row])).values()].sort((a, b) => a.seq - b.seq);
 
-const sealedAll = function* (read: Reads): Generator<SealedReceipt> {
-  for (const row of read.toVerify(0)) yield sealed(row);
-};
-
 /** The rotation receipts, by which a verifier reaches keys before and after the one it is given. */
 export const rotationsOf = (read: Reads): SealedReceipt[] => read.rotations().map((row) => sealedOf(read, row));
 
 /** Every key of the installation, from the given one. */
 export const keyringIn = (read: Reads, publicKeySpki: Uint8Array): Keyring =>
   inSync(keyringOf(nodePlatform, publicKeySpki, rotationsOf(read)));
+
+const sealedAll = function* (read: Reads): Generator<SealedReceipt> {
+  for (const row of read.toVerify(0)) yield sealed(row);
+};
 
 /**
  * Every receipt of the installation, as one chain, against every known checkpoint (`knownCheckpoints`, and those kept
@@ -99,13 +100,45 @@ export const verifyAll = (
   bridgeId?: string,
   checkpoints: readonly KnownCheckpoint[] = read.checkpoints(),
 ): Verification => {
-  const { last: _, ...verification } = verifySync(
-    nodePlatform,
-    { publicKeySpki, scope: 'all', bridgeId, rotations: rotationsOf(read), checkpoints },
-    sealedAll(read),
-  );
+  const request = { publicKeySpki, scope: 'all', bridgeId, rotations: rotationsOf(read), checkpoints } as const;
+  const { last: _, ...verification } = verifySync(nodePlatform, request, sealedAll(read));
   return verification;
 };
+
+/** The same with the signatures checked on other threads, a page ahead of the rest: half the time for thousands. */
+export const verifyAllAhead = async (...given: Parameters<typeof verifyAll>): Promise<Verification> => {
+  const [read, publicKeySpki, bridgeId, checkpoints = read.checkpoints()] = given;
+  const rotations = rotationsOf(read);
+  const keys = keyringIn(read, publicKeySpki);
+  const begun = new Map<Uint8Array, { key: Uint8Array; message: Uint8Array; isValid: Promise<boolean> }>();
+  const begin = ({ payload, signature, keyId }: SealedReceipt): void => {
+    const key = keys.get(keyId)?.publicKeySpki;
+    if (key === undefined) return;
+    const message = preAuthEncoding(payloadType, payload, nodePlatform.utf8);
+    begun.set(signature, { key, message, isValid: verifyEd25519Aside(key, message, signature) });
+  };
+  const ahead = function* (): Generator<SealedReceipt> {
+    const page: SealedReceipt[] = [];
+    for (const each of sealedAll(read)) {
+      begin(each);
+      page.push(each);
+      const first = page.length > limits.pageReceipts ? page.shift() : undefined;
+      if (first !== undefined) yield first;
+    }
+    yield* page;
+  };
+  const verify: VerifyPlatform['verify'] = (key, message, signature) => {
+    const early = begun.get(signature);
+    begun.delete(signature);
+    // Only for the very same question: what was begun says nothing about another key or other bytes.
+    const isSame = early !== undefined && isEqual(early.key, key) && isEqual(early.message, message);
+    return isSame ? early.isValid : nodePlatform.verify(key, message, signature);
+  };
+  const request = { publicKeySpki, scope: 'all', bridgeId, rotations, checkpoints } as const;
+  const { last: _, ...verification } = await verifyAsync({ ...nodePlatform, verify }, request, ahead());
+  return verification;
+};
+const isEqual = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
 const known = (read: Reads, receiptId: string): ReceiptRow => {
   const row = read.receipt(receiptId);

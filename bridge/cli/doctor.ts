@@ -7,8 +7,10 @@ import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import { chooseHolding } from '../agents/containment.ts';
 import { onPath } from '../agents/find.ts';
+import { contradictionIn } from '../approvals/checkpoints.ts';
 import { readPublicKey } from '../approvals/keys.ts';
 import { loadAssets } from '../gate/assets.ts';
+import { openLedgerReadOnly } from '../ledger/ledger.ts';
 import { stateDirectories, type Directories } from '../ledger/paths.ts';
 import { exits, read, type Verb } from './args.ts';
 import { print, printJson, table } from './output.ts';
@@ -82,6 +84,27 @@ const key = (directories: Directories): Finding => {
   }
 };
 
+/** Whether the database still is the one that was signed (T47). */
+const log = (directories: Directories): Finding[] => {
+  const found = (ok: boolean, text: string): Finding[] => [{ what: 'Receipt log', ok, found: text }];
+  if (!existsSync(join(directories.private, 'ledger.db'))) return [];
+  try {
+    const key = readPublicKey(join(directories.private, 'keys'));
+    const ledger = openLedgerReadOnly(directories.private);
+    try {
+      const { read } = ledger;
+      const bridgeId = read.meta('ledger.bridgeId') ?? '';
+      const wrong = key === null ? null : contradictionIn(read, key.publicKeySpki, bridgeId, directories.private);
+      return found(wrong === null, wrong?.sentence ?? `${read.logSize()} receipts, continues what was signed`);
+    } finally {
+      void ledger.close();
+    }
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return found(false, error.message);
+  }
+};
+
 const answers = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = connect({ port, host: '127.0.0.1' });
@@ -127,6 +150,7 @@ Example: bridge doctor`,
       program('ripgrep', 'rg', 'Optional: makes searching files faster.'),
       await port(directories),
       key(directories),
+      ...log(directories),
       { what: 'State', ok: true, found: directories.state },
     ];
     const ok = findings.every((each) => each.ok || each.optional === true);

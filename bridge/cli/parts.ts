@@ -189,7 +189,10 @@ export const compose = async (options: { directories: Directories; purpose: Purp
   const rotate = createRotation(ledger, seal, keys);
   const receipts: ReceiptCommands = {
     ...createReceiptReader(ledger.read, () => seal.key.publicKeySpki, ledger.bridgeId),
-    checkpoint: () => signing().sign('here'),
+    checkpoint: async (anchored) => {
+      if (anchored !== undefined) await signing().anchored(anchored.size, anchored.place);
+      return signing().sign('here');
+    },
     cover: () => signing().cover(),
     rotate: async (actor, store) => {
       const answer = await rotate(actor, store);

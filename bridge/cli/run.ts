@@ -64,7 +64,7 @@ const jobOf = (args: readonly string[]): { job: Job; state: string | undefined }
 };
 
 /** Over the socket of a running bridge; else the rooms in this process, under the state's lock. */
-const connected = async (state: string | undefined): Promise<Control & { end(): Promise<void> }> => {
+export const connected = async (state: string | undefined): Promise<Control & { end(): Promise<void> }> => {
   const directories = stateDirectories(state);
   const control = await connectControl(directories).catch((error: unknown) => {
     if (error instanceof CliError && error.code === exits.unreachable) return null;

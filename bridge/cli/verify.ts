@@ -1,18 +1,23 @@
 /** `bridge verify`: receipts against the installation's key or a given one (R-24). Reads only; needs no bridge. */
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { publicKeyOf, verifyExit, verifyFile, verifyFolder, type VerifyReport } from '../approvals/export.ts';
+import { basename, join } from 'node:path';
+import { limits } from '#protocol/limits.ts';
+import { checkpointsIn } from '#protocol/log.ts';
+import type { KnownCheckpoint } from '#protocol/verify.ts';
+import { knownCheckpoints } from '../approvals/checkpoints.ts';
+import { publicKeyOf, verifyExit, verifyFile, verifyFolder, type VerifyReport } from '../approvals/folder.ts';
 import { readPublicKey } from '../approvals/keys.ts';
-import { opensslCommand, verifyAll } from '../approvals/reader.ts';
+import { opensslCommand, verifyAllAhead } from '../approvals/reader.ts';
 import { openLedgerReadOnly } from '../ledger/ledger.ts';
 import { stateDirectories } from '../ledger/paths.ts';
 import { CliError, read, usage, type Verb } from './args.ts';
 import { inert, print, printJson } from './output.ts';
 
-const help = `bridge verify (--all | FILE | FOLDER) [--key PUBLIC.PEM] [--state DIR] [--json]
+const help = `bridge verify (--all | FILE | FOLDER) [--key PUBLIC.PEM] [--checkpoint FILE]… [--state DIR] [--json]
 
-Checks signatures, schema, action bytes, sequence, chain, decision proofs and outcomes. The key is this installation's
-unless --key names another; a folder's own public.pem is never trusted by itself.
+Checks signatures, schema, action bytes, sequence, chain, place in the log, checkpoints, decision proofs, outcomes and
+the time of keys. The key is this installation's unless --key names another; a folder's own public.pem is never trusted
+by itself. --checkpoint adds checkpoints that were kept elsewhere (see "bridge anchor --help"): the log must continue them.
 Exit code: 0 ok, 1 invalid, 2 incomplete, 3 unreadable.
 
 Example: bridge verify --all`;
@@ -30,19 +35,36 @@ const givenKey = (path: string | undefined, privateDirectory: () => string): Uin
   return key;
 };
 
-const whole = (directory: string, key: Uint8Array): VerifyReport => {
+/** Checkpoints from files: notes, as `bridge anchor` and `git notes show` write them, or pasted lines. */
+const givenCheckpoints = (paths: readonly string[]): KnownCheckpoint[] =>
+  paths.flatMap((path) => {
+    if (!existsSync(path) || lstatSync(path).size > limits.anchorFileBytes)
+      throw new CliError(`${path} cannot be read as a file of checkpoints.`, unreadable);
+    const notes = checkpointsIn(readFileSync(path, 'utf8'));
+    if (notes.length === 0) throw new CliError(`${path} holds no checkpoint.`, unreadable);
+    return notes.map((note) => ({ note, place: basename(path) }));
+  });
+
+const whole = async (directory: string, key: Uint8Array, given: readonly KnownCheckpoint[]): Promise<VerifyReport> => {
   if (!existsSync(join(directory, 'ledger.db')))
     throw new CliError('There are no receipts here: no bridge has run on this state.', unreadable);
   const ledger = openLedgerReadOnly(directory);
   try {
-    const found = verifyAll(ledger.read, key, ledger.read.meta('ledger.bridgeId') ?? undefined);
+    ledger.freeze();
+    const known = [...knownCheckpoints(ledger.read, directory), ...given];
+    const found = await verifyAllAhead(ledger.read, key, ledger.read.meta('ledger.bridgeId') ?? undefined, known);
     return { ...found, exit: verifyExit(found) };
   } finally {
-    void ledger.close();
+    await ledger.close();
   }
 };
 
-const tell = (found: VerifyReport, json: boolean): void => {
+const others = (n: string): string => `The same check of one exported receipt, with tools of others:
+  ${opensslCommand(n)}
+  cosign verify-blob-attestation --key public.pem --bundle ${n}.sigstore.json --trusted-root trusted_root.json --type https://countersign.local/receipt/v1 ${n}.action.json
+(cosign as its documentation says; what is tested is @sigstore/verify, which reads the same files.)`;
+
+const tell = (found: VerifyReport, json: boolean, n: string): void => {
   const { ok, receipts, problems, notes, exit } = found;
   if (json) return printJson({ ok, receipts, problems, ...(notes.length > 0 ? { notes } : {}) });
   for (const each of [...problems, ...notes]) {
@@ -53,7 +75,7 @@ const tell = (found: VerifyReport, json: boolean): void => {
   print(
     `${receipts} receipts, ${problems.length} problems: ${['ok', 'INVALID', 'incomplete', 'unreadable'][exit] ?? 'unreadable'}`,
   );
-  if (ok) print(`The same check of one exported receipt: ${opensslCommand('N')}`);
+  if (ok) print(others(n));
 };
 
 export const verify: Verb = {
@@ -61,18 +83,23 @@ export const verify: Verb = {
   about: 'Verify signed receipts, here or from a folder',
   help,
   async run(args) {
-    const { values, positionals } = read(args, { all: { type: 'boolean' }, key: { type: 'string' } });
+    const { values, positionals } = read(args, {
+      all: { type: 'boolean' },
+      key: { type: 'string' },
+      checkpoint: { type: 'string', multiple: true },
+    });
     const [path] = positionals;
     if ((path === undefined) === (values.all !== true)) throw usage('Name a file or a folder, or --all.');
     const privateDirectory = (): string => stateDirectories(values.state).private;
     const key = givenKey(values.key, privateDirectory);
+    const given = givenCheckpoints(values.checkpoint ?? []);
     const found =
       path === undefined
-        ? whole(privateDirectory(), key)
+        ? await whole(privateDirectory(), key, given)
         : existsSync(path) && lstatSync(path).isDirectory()
-          ? verifyFolder(path, key)
-          : verifyFile(path, key);
-    tell(found, values.json === true);
+          ? verifyFolder(path, key, given)
+          : verifyFile(path, key, given);
+    tell(found, values.json === true, /(\d+)\.(?:dsse|sigstore)\.json$/.exec(path ?? '')?.[1] ?? 'N');
     return found.exit;
   },
 };

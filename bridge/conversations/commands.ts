@@ -41,7 +41,7 @@ export interface BridgeFacts {
 }
 export interface ReceiptCommands extends ReceiptReader {
   /** Signs the log as it is now. */
-  checkpoint(): Promise<CheckpointRow>;
+  checkpoint(anchored: Params<'log.checkpoint'>['anchored']): Promise<CheckpointRow>;
   /** Sees to it that the newest checkpoint holds every receipt, where that can be written. */
   cover(): Promise<void>;
   /** @throws Refusal forbidden for anyone but the operator at a terminal */
@@ -205,8 +205,8 @@ export const createCommands = (
       open(params.workspaceId).search(params.query, Math.min(params.limit ?? 50, 200), signal),
     'files.stat': ({ params }) => open(params.workspaceId).stat(params.path),
 
-    'log.checkpoint': async () => {
-      const { size, root, note } = await receipts.checkpoint();
+    'log.checkpoint': async ({ params }) => {
+      const { size, root, note } = await receipts.checkpoint(params.anchored);
       return { size, root: toBase64(root), checkpoint: note };
     },
     'log.consistency': ({ params }) => receipts.consistency(params),

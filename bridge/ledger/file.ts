@@ -95,6 +95,10 @@ export const openWriter = (path: string, maxPages?: number): { db: DatabaseSync;
 export const openReader = (path: string): DatabaseSync => {
   if (checkVersion(path) === 'fresh') throw refused(`${path} holds nothing yet.`);
   const db = new DatabaseSync(path, { readOnly: true, timeout: limits.busyMs, defensive: true });
+  if (Number(db.prepare('PRAGMA user_version').get()?.['user_version']) < migrations.length) {
+    db.close();
+    throw refused(`${path} was last used by an older version of Countersign. Start the bridge once, then ask again.`);
+  }
   db.exec('PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA query_only = ON;');
   return db;
 };

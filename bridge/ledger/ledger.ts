@@ -172,6 +172,8 @@ const makeBlobs = (directory: string, sql: Statements, commits: Commits): Blobs 
 /** The ledger when no bridge runs, for the CLI: the same reads on connections that cannot write. */
 export interface ReadOnlyLedger extends Pick<Ledger, 'history' | 'search' | 'scan' | 'quickCheck'> {
   readonly read: Reads;
+  /** From the next read on `read` sees one state of the database, whatever a running bridge adds. */
+  freeze(): void;
   close(): Promise<void>;
 }
 
@@ -183,6 +185,7 @@ export const openLedgerReadOnly = (directory: string): ReadOnlyLedger => {
   const questions = new Questions(path);
   return {
     read: makeReads(sql),
+    freeze: () => db.exec('BEGIN'),
     history: (conversationId, where, limit) => {
       const known = sql.get('SELECT 1 FROM stream WHERE stream = ?', conversationId) !== null;
       return known

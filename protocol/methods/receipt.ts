@@ -46,7 +46,10 @@ const hash = text(44);
 export const receiptMethods = {
   /** Signs the log as it is now, and keeps the checkpoint among those later ones must agree with. */
   'log.checkpoint': {
-    params: z.strictObject({}),
+    params: z.strictObject({
+      /** That the checkpoint over `size` receipts was written elsewhere: it is kept under that place, too. */
+      anchored: z.optional(z.strictObject({ size: count, place: name(200) })),
+    }),
     /** C2SP signed note; `size` receipts under it. */
     result: z.strictObject({ size: count, root: hash, checkpoint: text(limits.checkpointUnits) }),
     capability: 'receipt.read',

@@ -194,7 +194,7 @@ const sealMany = (
   }
 };
 
-const sealReceipts = async (state: string): Promise<void> => {
+export const sealReceipts = async (state: string): Promise<void> => {
   const directories = stateDirectories(state);
   const ledger = openLedger({ directory: directories.private, blobs: directories.blobs });
   const key = openReceiptKey(join(directories.private, 'keys'));
