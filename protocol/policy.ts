@@ -72,6 +72,21 @@ export const ruleDraft = z.strictObject({
 });
 export type RuleDraft = z.infer<typeof ruleDraft>;
 
+/** A file of rules, as `bridge policy set` and a project's suggestions have it; what is left out is without bound. */
+export const ruleFile = z.strictObject({
+  rules: list(
+    z.strictObject({
+      ...ruleDraft.shape,
+      agentId: z._default(ruleDraft.shape.agentId, null),
+      workspaceId: z._default(ruleDraft.shape.workspaceId, null),
+      expiresAt: z._default(ruleDraft.shape.expiresAt, null),
+      uses: z._default(ruleDraft.shape.uses, null),
+      limit: z._default(ruleDraft.shape.limit, null),
+    }),
+    limits.rules,
+  ),
+});
+
 export const ruleSources = ['preset', 'remembered', 'operator'] as const;
 export type RuleSource = (typeof ruleSources)[number];
 export const presets = ['careful', 'edits', 'custom'] as const;

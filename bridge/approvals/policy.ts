@@ -7,6 +7,7 @@
 import { createHash } from 'node:crypto';
 import { canonical } from '#protocol/json.ts';
 import type { PolicyAnswer, RuleDraft } from '#protocol/policy.ts';
+import { visible } from './inert.ts';
 import { fitOf, floorOf, isNarrow } from './policy/matching.ts';
 import { readOnlyCommands } from './policy/presets.ts';
 import { isCommand, type PolicyRequest } from './policy/request.ts';
@@ -23,8 +24,10 @@ export interface Rule {
   readonly recent: number;
 }
 
-const quoted = (rule: Rule): string =>
-  `“${rule.sentence.length > 300 ? `${rule.sentence.slice(0, 299)}…` : rule.sentence}”`;
+const short = (text: string): string => `“${text.length > 300 ? `${text.slice(0, 299).toWellFormed()}…` : text}”`;
+/** A name says more than a sentence where it is about all that a rule stops. */
+const quoted = ({ draft, sentence }: Rule): string =>
+  short(draft.effect === 'allow' || draft.title === undefined ? sentence : visible(draft.title));
 
 /** Why a rule does not count at this moment, whatever the request. */
 const lapsed = ({ enabled, draft, used, recent }: Rule, at: number): string | null => {
@@ -99,8 +102,7 @@ const whyAsked = (asking: Rule | undefined, near: PolicyAnswer['near']): string 
   const [first] = near;
   if (asking !== undefined) return `Asked because of the rule ${quoted(asking)}.`;
   if (first === undefined) return 'Asked because no rule is about this.';
-  const sentence = first.sentence.length > 300 ? `${first.sentence.slice(0, 299)}…` : first.sentence;
-  return `Asked because “${sentence}” would match, but ${first.why}.`;
+  return `Asked because ${short(first.sentence)} would match, but ${first.why}.`;
 };
 
 /** Digest over everything the rules say, whatever they counted; the receipt's `policy.digest`. */

@@ -65,8 +65,7 @@ const notSimple = (reading: CommandReading): string => {
   if (through !== undefined) return `the command goes through ${through}`;
   if (reading.assignments.length > 0) return 'the command sets variables';
   if (reading.hereDocuments > 0) return 'the command has a here-document';
-  if (reading.redirections.some(({ place }) => place !== 'inside')) return 'the command redirects out of the workspace';
-  return 'the command has parts that only the shell would know';
+  return 'the command is not one plain program with its words';
 };
 
 type By<B extends RuleMatch['by']> = Extract<RuleMatch, { by: B }>;
@@ -81,6 +80,8 @@ const commandFits = (rule: By<'command'>, request: PolicyRequest, isAllow: boole
   });
   if (programs.length === 0) return none;
   if (!isAllow) return match;
+  // The words say nothing of a file that is written on the side.
+  if (reading.redirections.length > 0) return near('the command has a redirection');
   if (!reading.simple) return near(notSimple(reading));
   return (env?.length ?? 0) > 0 ? near('the command changes environment variables') : match;
 };
@@ -133,6 +134,7 @@ const effectFits = (rule: By<'effect'>, request: PolicyRequest, isAllow: boolean
   const { facts } = request;
   if (isCommand(facts)) {
     if (facts.reading === undefined) return near('the command was not read');
+    if (facts.reading.redirections.length > 0) return near('the command has a redirection');
     if (!facts.reading.simple) return near(notSimple(facts.reading));
     return (facts.env?.length ?? 0) > 0 ? near('the command changes environment variables') : match;
   }
@@ -192,6 +194,7 @@ export const floorOf = (request: PolicyRequest): string | null => {
   if (effects.every((effect) => effect === 'other') && tool === null) return 'what it does is not known';
   const place = facts.paths.map((path) => places[path.place]).find((clause) => clause !== null);
   if (place !== undefined) return place;
+  if (hasRisk(facts, 'moves_target', 'redirect_outside')) return places.outside;
   if (request.linked) return 'a path leads through a symbolic link';
   if (effects.includes('install')) return 'it installs packages';
   if (effects.includes('fetch')) return 'it uses the network';

@@ -9,7 +9,7 @@ import { Refusal } from '#protocol/errors.ts';
 import { uuidv7 } from '#protocol/ids.ts';
 import { canonical, type Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
-import { presets, ruleDraft, type Preset, type RuleDraft, type RuleSource } from '#protocol/policy.ts';
+import { presets, ruleDraft, ruleFile, type Preset, type RuleDraft, type RuleSource } from '#protocol/policy.ts';
 import { explain, z } from '#protocol/schema.ts';
 import type { Ledger, Reads, ReceiptRow, RuleRow, Tx } from '../../ledger/contract.ts';
 import type { Rulebook, Seal } from '../contract.ts';
@@ -292,23 +292,15 @@ export const createRulebook = (options: RulebookOptions): Rulebook => {
   };
 };
 
-/** A project knows neither this installation's workspaces nor its clock: what it leaves out is filled in. */
-const suggestion = z.strictObject({
-  ...ruleDraft.shape,
-  agentId: z._default(ruleDraft.shape.agentId, null),
-  workspaceId: z._default(ruleDraft.shape.workspaceId, null),
-  expiresAt: z._default(ruleDraft.shape.expiresAt, null),
-  uses: z._default(ruleDraft.shape.uses, null),
-  limit: z._default(ruleDraft.shape.limit, null),
-});
-const suggestionFile = z.strictObject({ rules: z.array(suggestion).check(z.maxLength(50)) });
+/** As many as one reads; the answer holds no more. */
+const shownSuggestions = 50;
 
 /** The drafts, for this workspace only whatever they say; or why there are none. */
 const suggestionsOf = (text: string, workspaceId: string): RuleDraft[] | string => {
   try {
-    const parsed = z.safeParse(suggestionFile, JSON.parse(text));
+    const parsed = z.safeParse(ruleFile, JSON.parse(text));
     if (!parsed.success) return `It is not a list of rules: ${explain(parsed.error)}`.slice(0, 500);
-    return parsed.data.rules.map((rule) => ({ ...rule, workspaceId }));
+    return parsed.data.rules.slice(0, shownSuggestions).map((rule) => ({ ...rule, workspaceId }));
   } catch {
     return 'It is not JSON.';
   }

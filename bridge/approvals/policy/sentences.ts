@@ -88,13 +88,13 @@ const bounds = ({ bound, expiresAt, uses, limit }: RuleDraft): string =>
     uses === null ? '' : `, ${uses === 1 ? 'once' : `${String(uses)} times`}`,
     limit === null
       ? ''
-      : `, at most ${limit.count === 1 ? 'once' : `${String(limit.count)} times`} in a ${span(limit.perMs)}`,
+      : `, at most ${limit.count === 1 ? 'once' : `${String(limit.count)} times`} per ${span(limit.perMs)}`,
     expiresAt === null
       ? ''
       : `, until ${new Date(Math.min(expiresAt, 8.64e15)).toISOString().slice(0, 16).replace('T', ' ')} UTC`,
   ].join('');
 
-const may = { allow: 'may', reject: 'may not', ask: 'always asks to' } as const;
+const may = { allow: 'may', reject: 'may not', ask: 'must always ask to' } as const;
 
 /** `exact`: what the action of an exact rule was, where it is at hand. At most 1000 units. */
 export const ruleSentence = (
