@@ -16,6 +16,7 @@ const verbs: Readonly<Record<string, () => Promise<Verb>>> = {
   doctor: async () => (await import('./cli/doctor.ts')).doctor,
   keys: async () => (await import('./cli/keys.ts')).keys,
   open: async () => (await import('./cli/session.ts')).open,
+  policy: async () => (await import('./cli/policy.ts')).policy,
   revoke: async () => (await import('./cli/session.ts')).revoke,
   run: async () => (await import('./cli/run.ts')).run,
   sessions: async () => (await import('./cli/session.ts')).sessions,
