@@ -16,6 +16,7 @@ import { decideRows, verifyRows } from './sign.ts';
 import { sizeRows } from './size.ts';
 import { idleRows, startRows } from './start.ts';
 import { streamRows, tabsRows } from './stream.ts';
+import { verifyPageRows } from './verify-page.ts';
 
 const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
   start: startRows,
@@ -28,6 +29,7 @@ const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
   tabs: tabsRows,
   decide: decideRows,
   verify: verifyRows,
+  'verify-page': verifyPageRows,
   size: sizeRows,
   large: largeRows,
   rows: rowsRows,
