@@ -43,6 +43,11 @@ const failed = (cause: unknown): Failure => {
   return { code: 'internal_error', message: isUnsupported ? words.unsupported : words.failed };
 };
 
+/** The installation this browser signed in to; what a proof says of itself counts only when signed out. */
+const ownId = (app: App, proof: ReceiptProof): string => app.session.identity?.session.bridgeId ?? proof.bridgeId;
+
+const warn = (cause: unknown): void => console.warn('receipts: something was not checked', cause);
+
 /** The pinned key and log of this installation, and what is wrong with what the bridge shows now. */
 export class ReceiptTrust {
   #app: App;
@@ -180,7 +185,7 @@ export class ReceiptCheck {
     this.verdict = null;
     this.failure = null;
     try {
-      const bridgeId = this.#app.session.identity?.session.bridgeId ?? proof.bridgeId;
+      const bridgeId = ownId(this.#app, proof);
       const known = await this.#trust.known(bridgeId, proof.publicKey);
       const hashes = keptAt === null ? await consistency(this.#app, this.#trust.pin, proof.inclusion.size) : null;
       const verdict = await verifyReceipt(known, proof, { consistency: hashes, kept: keptAt !== null });
@@ -204,6 +209,8 @@ export class ReceiptCheck {
   }
 }
 
+/** After a whole log was found good, so many of its newest receipts are kept for checking without the bridge. */
+const keptNewest = 100;
 const noProgress = { done: 0, total: 0, slow: false };
 
 /** All receipts: the whole log with the bridge, those kept here without it. */
@@ -217,6 +224,8 @@ export class LogCheck {
   verdict = $state.raw<LogVerdict | null>(null);
   /** What was checked were those kept here. */
   kept = $state(false);
+  /** How many can be checked without the bridge, once they were put away; null before. */
+  keptCount = $state<number | null>(null);
   finishedAt = $state(0);
   failure = $state.raw<Failure | null>(null);
 
@@ -230,6 +239,7 @@ export class LogCheck {
     const abort = new AbortController();
     this.#abort = abort;
     Object.assign(this, { running: true, stopped: false, verdict: null, failure: null, progress: noProgress });
+    this.keptCount = null;
     this.kept = !this.#app.live;
     try {
       const verdict = await (this.kept ? this.#checkKept(abort.signal) : this.#checkLog(abort.signal));
@@ -252,7 +262,7 @@ export class LogCheck {
     try {
       const proof = await this.#newest();
       if (proof === null) return;
-      const bridgeId = this.#app.session.identity?.session.bridgeId ?? proof.bridgeId;
+      const bridgeId = ownId(this.#app, proof);
       const known = await this.#trust.known(bridgeId, proof.publicKey);
       const hashes = await consistency(this.#app, this.#trust.pin, proof.inclusion.size);
       await this.#trust.learn(
@@ -261,7 +271,7 @@ export class LogCheck {
         await verifyReceipt(known, proof, { consistency: hashes, kept: false }),
       );
     } catch (cause) {
-      console.warn('receipts: the log was not looked at', cause); // "Verify all" says why, when asked
+      warn(cause); // "Verify all" says why, when asked
     }
   }
 
@@ -282,7 +292,7 @@ export class LogCheck {
     const { publicKey } = proof;
     const total = proof.inclusion.size;
     this.progress = { ...noProgress, total };
-    const bridgeId = this.#app.session.identity?.session.bridgeId ?? proof.bridgeId;
+    const bridgeId = ownId(this.#app, proof);
     const known = await this.#trust.known(bridgeId, publicKey);
     // An exception does not keep its class on its way through the worker: what was refused is held here.
     const refused: Failure[] = [];
@@ -296,10 +306,29 @@ export class LogCheck {
     try {
       const verdict = await verifyLog(known, proof, { page, progress }, signal);
       await this.#trust.learn(bridgeId, publicKey, verdict);
+      if (verdict.ok) void this.#keepNewest(signal).catch(warn);
       return verdict;
     } catch (cause) {
       throw refused[0] === undefined ? cause : new Unavailable(refused[0]);
     }
+  }
+
+  /** Each with its proof, checked once more by itself: what is kept has held. */
+  async #keepNewest(signal: AbortSignal): Promise<void> {
+    const { copy } = this.#app;
+    const list = await this.#app.call('receipt.list', { limit: keptNewest });
+    if (!list.ok || copy === null) return;
+    for (const { receiptId } of list.value.receipts.toReversed()) {
+      if (signal.aborted || !this.#app.live) return;
+      if ((await copy.receipts.get(receiptId)) !== null) continue;
+      const proof = await this.#app.call('receipt.proof', { receiptId });
+      if (!proof.ok) return;
+      const known = await this.#trust.known(ownId(this.#app, proof.value), proof.value.publicKey);
+      const hashes = await consistency(this.#app, this.#trust.pin, proof.value.inclusion.size);
+      const verdict = await verifyReceipt(known, proof.value, { consistency: hashes, kept: false });
+      if (verdict.ok && !verdict.incomplete) await copy.receipts.put(proof.value, Date.now());
+    }
+    this.keptCount = await copy.receipts.count();
   }
 
   async #checkKept(signal: AbortSignal): Promise<LogVerdict> {

@@ -191,5 +191,6 @@ export const words = {
   problemsLabel: 'Problems found',
   moreProblems: (count: number) => `and ${formatCount(count)} more`,
   whole: 'The log',
-  settingsSize: (count: number) => plural(count, 'receipt can', 'receipts can').concat(' be checked offline'),
+  settingsSize: (count: number) =>
+    `${plural(count, 'receipt', 'receipts')} kept here can be checked with the bridge off.`,
 } as const;
