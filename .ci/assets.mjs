@@ -5,7 +5,7 @@ import { readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
-import { wire } from '../protocol/frames.ts';
+import { wire } from '../protocol/wire.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'build');

@@ -9,7 +9,6 @@ import {
   hello,
   result,
   socketProofText,
-  wire,
   type Delivery,
   type Failure,
   type Hello,
@@ -19,6 +18,7 @@ import { limits } from './limits.ts';
 import { methods, type Answer, type MethodName } from './methods.ts';
 import type { Channel, Platform, Timer } from './platform.ts';
 import { explain, z } from './schema.ts';
+import { wire } from './wire.ts';
 
 /** Who connects; the same for every connection of a client. */
 export interface Identity {

@@ -5,9 +5,6 @@
 import { anyEvent } from './events.ts';
 import { count, list, name, text, time, uuid, z } from './schema.ts';
 
-/** Must match exactly at both ends (D-03). Raised with every change of a schema. */
-export const wire = 1;
-
 export const hello = z.strictObject({ kind: z.literal('hello'), wire: count, bootId: uuid, nonce: text(64) });
 export const request = z.strictObject({
   kind: z.literal('request'),

@@ -14,7 +14,7 @@ import { openLedgerReadOnly } from '../ledger/ledger.ts';
 import { stateDirectories, type Directories } from '../ledger/paths.ts';
 import { exits, read, type Verb } from './args.ts';
 import { print, printJson, table } from './output.ts';
-import { assetsDirectory } from './parts.ts';
+import { assetsDirectory } from './early.ts';
 
 interface Finding {
   readonly what: string;
@@ -60,9 +60,9 @@ const containment = (directories: Directories): Finding => {
   };
 };
 
-const assets = async (): Promise<Finding> => {
+const assets = (): Finding => {
   try {
-    await loadAssets(assetsDirectory);
+    loadAssets(assetsDirectory);
     return { what: 'App', ok: true, found: 'built and intact' };
   } catch (error) {
     return {
@@ -144,7 +144,7 @@ Example: bridge doctor`,
     const findings: Finding[] = [
       node(),
       { what: 'SQLite', ok: true, found: process.versions['sqlite'] ?? 'unknown' },
-      await assets(),
+      assets(),
       containment(directories),
       program('git', 'git', 'Install git to see the commit in receipts.'),
       program('ripgrep', 'rg', 'Optional: makes searching files faster.'),

@@ -1,15 +1,13 @@
 /** From composed rooms to a listening gate: the port, session receipts, and a port that a stranger held meanwhile. */
 import type { Actor } from '#protocol/actor.ts';
-import { limits } from '#protocol/limits.ts';
 import type { Tx } from '../ledger/contract.ts';
 import { AssetsUnusable } from '../gate/assets.ts';
 import { startGate, type Gate, type GateDeps } from '../gate/gate.ts';
 import { PortTaken } from '../gate/holder.ts';
 import type { SessionNews } from '../gate/sessions.ts';
 import { CliError, exits } from './args.ts';
-import { assetsDirectory, type Parts } from './parts.ts';
-
-const portMeta = 'port';
+import { assetsDirectory, portMeta, type Early } from './early.ts';
+import type { Parts } from './parts.ts';
 
 const sealSession = (parts: Parts, tx: Tx, news: SessionNews): void => {
   if (news.what === 'created') {
@@ -37,10 +35,8 @@ const opened = async (deps: GateDeps): Promise<Gate> => {
   }
 };
 
-/** `port` null: the one used before, else the default. Any port named is remembered, but 0. */
-export const openGate = async (parts: Parts, port: number | null): Promise<Gate> => {
-  const remembered = Number(parts.ledger.read.meta(portMeta) ?? limits.defaultPort);
-  const wanted = port ?? remembered;
+/** The door behind the porch. Any port is remembered, but 0. */
+export const openGate = async (parts: Parts, early: Pick<Early, 'port' | 'porch'>): Promise<Gate> => {
   const gate: { current: Gate | null } = { current: null };
   const running = (): Gate => {
     if (gate.current === null) throw new Error('a command came before the gate was open');
@@ -58,7 +54,8 @@ export const openGate = async (parts: Parts, port: number | null): Promise<Gate>
     revoke: async (sessionId) => ({ revoked: await running().revoke(sessionId) }),
   });
   gate.current = await opened({
-    port: wanted,
+    port: early.port,
+    porch: early.porch,
     controlSocketPath: parts.directories.controlSocket,
     peersDirectory: parts.directories.peers,
     assetsDirectory,
@@ -71,6 +68,8 @@ export const openGate = async (parts: Parts, port: number | null): Promise<Gate>
     log: parts.log,
     now: Date.now,
   });
-  if (wanted !== 0 && wanted !== remembered) await parts.ledger.commit((tx) => tx.setMeta(portMeta, String(wanted)));
+  const port = String(early.port);
+  if (early.port !== 0 && parts.ledger.read.meta(portMeta) !== port)
+    await parts.ledger.commit((tx) => tx.setMeta(portMeta, port));
   return gate.current;
 };

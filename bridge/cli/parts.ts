@@ -33,14 +33,13 @@ import { acquireLock } from '../ledger/lock.ts';
 import { leasePath, type Directories } from '../ledger/paths.ts';
 import { recoverTranscripts } from '../ledger/recover.ts';
 import { createTrust } from '../trust/trust.ts';
-import { CliError } from './args.ts';
+import { assetsDirectory, lockState, type Early } from './early.ts';
 import { createLog } from './log.ts';
 import { version } from './version.ts';
 
 export type Purpose = 'start' | 'run' | 'look';
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
-export const assetsDirectory = here('../../build');
 
 /** sha256 of the asset table, or `checkout` before the app was built. */
 const assetDigest = (): string => {
@@ -48,19 +47,15 @@ const assetDigest = (): string => {
   return existsSync(path) ? createHash('sha256').update(readFileSync(path)).digest('hex') : 'checkout';
 };
 
-const lockState = (directories: Directories, what: string) => {
-  const lock = acquireLock(directories.stateLock, { pid: process.pid, what });
-  if (lock.held) return lock;
-  const who = lock.holder === null ? 'another process' : `pid ${lock.holder.pid} (${lock.holder.what})`;
-  throw new CliError(
-    `This state is in use by ${who}. Use that bridge, stop it with "bridge stop", or name another --state.`,
-  );
-};
-
-export const compose = async (options: { directories: Directories; purpose: Purpose }) => {
+/** `early` is what `bridge start` opened before it loaded this. */
+export const compose = async (options: {
+  directories: Directories;
+  purpose: Purpose;
+  early?: Pick<Early, 'lock' | 'log' | 'file'>;
+}) => {
   const { directories, purpose } = options;
-  const lock = lockState(directories, purpose === 'start' ? 'bridge start' : `bridge ${purpose}`);
-  const log = createLog();
+  const lock = options.early?.lock ?? lockState(directories, `bridge ${purpose}`);
+  const log = options.early?.log ?? createLog();
   const bootId = randomUUID();
   const startedAt = Date.now();
   const now = Date.now;
@@ -71,6 +66,7 @@ export const compose = async (options: { directories: Directories; purpose: Purp
   const ledger = openLedger({
     directory: directories.private,
     blobs: directories.blobs,
+    opened: options.early?.file,
     log: (message, error) => log({ event: 'storage', message, error }),
   });
   const keys = join(directories.private, 'keys');

@@ -1,10 +1,8 @@
 /** `bridge start`: compose the rooms, listen on loopback, print the launch URL, stop in order. */
-import { emitKeypressEvents } from 'node:readline';
-import { stateDirectories } from '../ledger/paths.ts';
+import { stateDirectories, type Directories } from '../ledger/paths.ts';
 import { CliError, exits, read, usage, type Verb } from './args.ts';
 import { print, printJson, warn } from './output.ts';
-import { compose } from './parts.ts';
-import { openGate } from './listen.ts';
+import { closePorch, loadRooms, openEarly, type Early } from './early.ts';
 
 const help = `bridge start [--port N] [--state DIR] [--workspace DIR] [--practice] [--json]
 
@@ -30,9 +28,10 @@ const untilStopped = (asked: Promise<void>): Promise<string> =>
   });
 
 /** On a terminal, any key but Ctrl-C makes a new launch URL. */
-const onKeys = (make: () => void): (() => void) => {
+const onKeys = async (make: () => void): Promise<() => void> => {
   const { stdin } = process;
   if (stdin.isTTY !== true) return () => undefined;
+  const { emitKeypressEvents } = await import('node:readline');
   emitKeypressEvents(stdin);
   stdin.setRawMode(true);
   const pressed = (_: string, key: { ctrl?: boolean; name?: string }): void => {
@@ -47,6 +46,16 @@ const onKeys = (make: () => void): (() => void) => {
   };
 };
 
+const composed = async (directories: Directories, early: Early) => {
+  try {
+    const { compose, openGate } = await loadRooms(early.porch);
+    return { openGate, parts: await compose({ directories, purpose: 'start', early }) };
+  } catch (error) {
+    await closePorch(early.porch); // or its listener would keep the process
+    throw error;
+  }
+};
+
 export const start: Verb = {
   name: 'start',
   about: 'Start the bridge and print a launch URL',
@@ -59,11 +68,12 @@ export const start: Verb = {
     });
     const port = portOf(values.port);
     const directories = stateDirectories(values.state);
-    const parts = await compose({ directories, purpose: 'start' });
+    const early = openEarly(directories, port);
+    const { parts, openGate } = await composed(directories, early);
     // Heard from here on: whoever reads the first line may stop us at once, and in order.
     const stopped = untilStopped(parts.stopAsked);
     try {
-      const gate = await openGate(parts, port);
+      const gate = await openGate(parts, early);
       try {
         await parts
           .openLaunchWorkspace(
@@ -90,7 +100,7 @@ export const start: Verb = {
               : 'Run "bridge open" for a new link, "bridge stop" to stop.',
           );
         }
-        const quiet = values.json === true ? () => undefined : onKeys(announce);
+        const quiet = values.json === true ? () => undefined : await onKeys(announce);
         const why = await stopped;
         quiet();
         if (values.json !== true) print(`Stopping (${why}) …`);
@@ -98,6 +108,7 @@ export const start: Verb = {
         await gate.close();
       }
     } finally {
+      await closePorch(early.porch);
       await parts.close();
     }
     return exits.ok;

@@ -2,23 +2,47 @@
  * The built app as a verified table (A-04, L-12). Every byte served was read and hashed at start and is served from
  * memory, so that a file altered later is never sent. A request path is only a key. Called by `gate.ts`.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { wire } from '#protocol/frames.ts';
-import { count, explain, list, sha256, text, z } from '#protocol/schema.ts';
+import { sha256Pattern } from '#protocol/ids.ts';
+import { wire } from '#protocol/wire.ts';
 import { inlineScriptHashes, noStore, plain, type Headers } from './headers.ts';
 
-const stored = { sha256, bytes: count };
-const table = z.strictObject({
-  wire: count,
-  revision: text(200),
-  routes: list(text(200), 100),
-  files: z.record(
-    z.string().check(z.regex(/^\/[A-Za-z0-9._/-]+$/)),
-    z.strictObject({ ...stored, type: text(200), br: z.optional(z.strictObject(stored)) }),
-  ),
-});
+interface Stored {
+  readonly sha256: string;
+  readonly bytes: number;
+}
+interface Table {
+  readonly wire: number;
+  readonly revision: string;
+  readonly routes: readonly string[];
+  readonly files: Readonly<Record<string, Stored & { readonly type: string; readonly br?: Stored }>>;
+}
+
+// By hand: the library of the schemas is a third of all that a start loads, and this is read before any of it.
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= 200;
+const isStored = (value: unknown): value is Stored =>
+  isRecord(value) &&
+  typeof value['sha256'] === 'string' &&
+  sha256Pattern.test(value['sha256']) &&
+  Number.isSafeInteger(value['bytes']);
+const isFile = ([path, entry]: [string, unknown]): boolean =>
+  /^\/[A-Za-z0-9._/-]+$/.test(path) &&
+  isRecord(entry) &&
+  isStored(entry) &&
+  isText(entry['type']) &&
+  (entry['br'] === undefined || isStored(entry['br']));
+const isTable = (value: unknown): value is Table =>
+  isRecord(value) &&
+  Number.isSafeInteger(value['wire']) &&
+  isText(value['revision']) &&
+  Array.isArray(value['routes']) &&
+  value['routes'].every(isText) &&
+  isRecord(value['files']) &&
+  Object.entries(value['files']).every(isFile);
 
 interface Asset {
   readonly body: Buffer;
@@ -47,7 +71,7 @@ export class AssetsUnusable extends Error {
   }
 }
 
-const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+const digest = (bytes: Buffer): string => hash('sha256', bytes, 'hex');
 
 /** Synchronous: nothing else runs before the bridge listens, and hundreds of small reads in turn would take far longer. */
 const readWhole = (path: string, otherwise: string): Buffer => {
@@ -92,7 +116,7 @@ const serve = (asset: Asset, accept: { br: boolean; tag: string | undefined }): 
 };
 
 /** Reads and verifies `<directory>/assets.json` and all it names. @throws AssetsUnusable */
-export const loadAssets = async (directory: string): Promise<Assets> => {
+export const loadAssets = (directory: string): Assets => {
   const source = readWhole(join(directory, 'assets.json'), 'it has not been built').toString('utf8');
   let json: unknown;
   try {
@@ -100,12 +124,11 @@ export const loadAssets = async (directory: string): Promise<Assets> => {
   } catch (cause) {
     throw new AssetsUnusable('assets.json is not JSON', cause);
   }
-  const parsed = z.safeParse(table, json);
-  if (!parsed.success) throw new AssetsUnusable(`assets.json is not understood (${explain(parsed.error)})`);
-  if (parsed.data.wire !== wire) throw new AssetsUnusable('it was built for another version of the bridge');
+  if (!isTable(json)) throw new AssetsUnusable('assets.json is not understood');
+  if (json.wire !== wire) throw new AssetsUnusable('it was built for another version of the bridge');
 
   const assets = new Map<string, Asset>();
-  for (const [path, entry] of Object.entries(parsed.data.files)) {
+  for (const [path, entry] of Object.entries(json.files)) {
     const body = readVerified(directory, path, entry);
     const br = entry.br === undefined ? null : readVerified(directory, `${path}.br`, entry.br);
     const tag = `"${entry.sha256.slice(0, 32)}"`;
@@ -119,9 +142,9 @@ export const loadAssets = async (directory: string): Promise<Assets> => {
   }
   const shell = assets.get('/index.html');
   if (shell === undefined) throw new AssetsUnusable('index.html is missing');
-  const routes = parsed.data.routes.map(routePattern);
+  const routes = json.routes.map(routePattern);
   return {
-    revision: parsed.data.revision,
+    revision: json.revision,
     scriptHashes: inlineScriptHashes(shell.body.toString('utf8')),
     answer(url, accept) {
       const asset = assets.get(url);

@@ -6,10 +6,11 @@
 import { createPublicKey, randomBytes, randomUUID, verify } from 'node:crypto';
 import type { Actor } from '#protocol/actor.ts';
 import { closeCodes, errors, Refusal, type ErrorCode, type ErrorDetails } from '#protocol/errors.ts';
-import { request, socketProofText, wire, type Hello } from '#protocol/frames.ts';
+import { request, socketProofText, type Hello } from '#protocol/frames.ts';
 import { limits } from '#protocol/limits.ts';
 import { isMethod, methods, type MethodName, type Params } from '#protocol/methods.ts';
 import { explain, z } from '#protocol/schema.ts';
+import { wire } from '#protocol/wire.ts';
 import type { Feed, Sink } from '../ledger/contract.ts';
 import { Bucket } from './bucket.ts';
 import type { Channel } from './channel.ts';

@@ -1,5 +1,5 @@
 /**
- * What happens after a verdict, over HTTP: the app's files, the launch exchange, and the few routes under base.
+ * What happens after a verdict, over HTTP: the launch exchange, and the few routes under base.
  * Nothing here looks at Host, Origin or size again; `judge` did. Called by `gate.ts`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -7,7 +7,6 @@ import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import { base64url, z } from '#protocol/schema.ts';
 import type { Blobs, ConversationRow, Feed } from '../ledger/contract.ts';
-import type { Assets } from './assets.ts';
 import type { LogLine } from './attachment.ts';
 import { answerJson, answerRefusal, BlobDoor } from './blobs.ts';
 import { noStore, type Headers } from './headers.ts';
@@ -44,7 +43,6 @@ export interface DoorParts {
   readonly ledger: Pick<GateLedger, 'bridgeId' | 'lineage' | 'read' | 'blobs'>;
   readonly feed: Pick<Feed, 'invalidate'>;
   readonly log: (line: LogLine) => void;
-  readonly assets: Assets;
   readonly sessions: Sessions;
   readonly tokens: LaunchTokens;
   readonly tickets: Tickets;
@@ -69,11 +67,10 @@ export class Door {
 
   /** Answers, or rejects with what is no Refusal. */
   async answer(allowed: Allowed, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (allowed.kind === 'up') return noContent(response, this.#parts.headers);
-    if (allowed.kind === 'asset') return this.#asset(allowed.url, request, response);
     try {
       if (allowed.kind === 'launch') await this.#launch(request, response);
-      else await this.#below(allowed, request, response);
+      else if (allowed.kind === 'base') await this.#below(allowed, request, response);
+      else throw new Error('answered before the door');
     } catch (error) {
       if (!(error instanceof Refusal) || response.headersSent) throw error;
       this.#parts.log({
@@ -83,20 +80,6 @@ export class Door {
       });
       answerRefusal(response, this.#parts.headers, error);
     }
-  }
-
-  #asset(url: string, request: IncomingMessage, response: ServerResponse): void {
-    const encodings = String(request.headers['accept-encoding'] ?? '').split(',');
-    const br = encodings.some((one) => one.trim().split(';')[0] === 'br');
-    const answer = this.#parts.assets.answer(url, { br, tag: request.headers['if-none-match'] });
-    if (answer.status === 404) this.#parts.log({ event: 'refused', reason: 'path', status: 404 });
-    response
-      .writeHead(answer.status, {
-        ...this.#parts.headers,
-        ...answer.headers,
-        ...(answer.status === 304 ? {} : { 'Content-Length': Buffer.byteLength(answer.body) }),
-      })
-      .end(answer.body);
   }
 
   async #launch(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -9,16 +9,15 @@ import { closeCodes } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { SessionSummary } from '#protocol/methods/connection.ts';
 import type { Feed, Tx } from '../ledger/contract.ts';
-import { loadAssets } from './assets.ts';
 import { serveAttachment, type AttachmentDeps, type LogLine } from './attachment.ts';
 import type { Dispatch } from './contract.ts';
 import { lineChannel, listenControl } from './control.ts';
 import { Door, type GateLedger } from './door.ts';
-import { securityHeaders } from './headers.ts';
 import { holderOf, PortTaken } from './holder.ts';
 import { originOf } from './judge.ts';
 import { LaunchTokens } from './launch.ts';
-import { listenHttp, type Listener } from './listen.ts';
+import type { Listener } from './listen.ts';
+import { openPorch, type Porch } from './porch.ts';
 import { Roster } from './roster.ts';
 import { Sessions, type SessionNews } from './sessions.ts';
 import { Tickets } from './tickets.ts';
@@ -28,6 +27,8 @@ export type { GateLedger };
 export interface GateDeps {
   /** 0 takes a free one. */
   readonly port: number;
+  /** Where it listens already, opened before the rooms were loaded; opened here otherwise. */
+  readonly porch?: Promise<Porch> | undefined;
   readonly controlSocketPath: string;
   /** `<runtime>/peers`: where control clients prove their pid. Made 0700 when absent. */
   readonly peersDirectory: string;
@@ -68,13 +69,9 @@ export interface Gate {
   close(): Promise<void>;
 }
 
-const openListener = async (
-  deps: GateDeps,
-  sessions: Sessions,
-  parts: Omit<Parameters<typeof listenHttp>[0], 'port' | 'log'>,
-): Promise<Listener> => {
+const porchOf = async (deps: GateDeps, sessions: Sessions): Promise<Porch> => {
   try {
-    return await listenHttp({ ...parts, port: deps.port, log: deps.log });
+    return await (deps.porch ?? openPorch({ ...deps, segment: null }));
   } catch (error) {
     if (!(error instanceof Error) || !('code' in error) || error.code !== 'EADDRINUSE') throw error;
     // Whoever held our origin may have been given cookie and path by a page of ours (L-03).
@@ -121,9 +118,11 @@ const closeAll = async (parts: {
  */
 export const startGate = async (deps: GateDeps): Promise<Gate> => {
   const monotonic = deps.monotonic ?? ((): number => performance.now());
-  const assets = await loadAssets(deps.assetsDirectory);
   const sessions = await Sessions.open(deps);
-  const headers = securityHeaders(assets.scriptHashes);
+  const porch = await porchOf(deps, sessions);
+  const { listener, assets, headers } = porch;
+  const { port } = listener;
+  sessions.listensOn(port);
   const tokens = new LaunchTokens(monotonic);
   const tickets = new Tickets(monotonic);
   const roster = new Roster(deps.feed);
@@ -136,17 +135,8 @@ export const startGate = async (deps: GateDeps): Promise<Gate> => {
     open.add(socket);
     socket.once('close', () => open.delete(socket));
   };
-  const door = new Door({ ledger, feed, log, assets, sessions, tokens, tickets, headers, retire });
-  let port = deps.port;
-  const origin = (): string => originOf(port);
-  const listener = await openListener(deps, sessions, {
-    ground: () => ({ port, base: sessions.base }),
-    headers,
-    answer: (allowed, request, response) => door.answer(allowed, request, response),
-    upgrade: makeUpgrade({ sessions, tickets, headers, attachmentDeps, origin, opened }),
-  });
-  port = listener.port;
-  sessions.listensOn(port);
+  const door = new Door({ ledger, feed, log, sessions, tokens, tickets, headers, retire });
+  const origin = originOf(port);
   const { peersDirectory, insideAgent } = deps;
   const control = await listenControl(deps.controlSocketPath, peersDirectory, (socket) => {
     opened(socket);
@@ -154,6 +144,11 @@ export const startGate = async (deps: GateDeps): Promise<Gate> => {
   }).catch((error: unknown) => {
     listener.server.close();
     throw error;
+  });
+  porch.enter({
+    answer: (allowed, request, response) => door.answer(allowed, request, response),
+    upgrade: makeUpgrade({ sessions, tickets, headers, attachmentDeps, origin, opened }),
+    base: () => sessions.base,
   });
   log({ event: 'listening', port, revision: assets.revision });
 
@@ -169,13 +164,13 @@ export const startGate = async (deps: GateDeps): Promise<Gate> => {
   };
   return {
     port,
-    origin: origin(),
+    origin,
     revision: assets.revision,
     get attachments() {
       return roster.size;
     },
     attachmentDeps,
-    launchUrl: () => ({ url: `${origin()}/#launch=${tokens.mint()}`, expiresAt: now() + limits.launchTokenMs }),
+    launchUrl: () => ({ url: `${origin}/#launch=${tokens.mint()}`, expiresAt: now() + limits.launchTokenMs }),
     sessions: (current) => sessions.list(current ?? null),
     revoke: async (sessionId) => ended(await sessions.revoke(sessionId, 'operator')),
     rotate: async () => ended(await sessions.rotate('rotated')),

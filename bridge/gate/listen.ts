@@ -84,7 +84,8 @@ export const refuseRequest = (response: ServerResponse, status: number, headers:
     .end(body);
 };
 
-const endBare = (socket: Duplex, status: number, headers: Headers): void => {
+/** The same on a socket that has left HTTP's handling, and the end of it. */
+export const endBare = (socket: Duplex, status: number, headers: Headers): void => {
   socket.on('error', () => socket.destroy());
   if (socket.writable) socket.end(bareAnswer(status, headers), () => socket.destroy());
   else socket.destroy();

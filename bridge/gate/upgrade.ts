@@ -14,7 +14,7 @@ export interface UpgradeParts {
   readonly tickets: Tickets;
   readonly headers: Headers;
   readonly attachmentDeps: AttachmentDeps;
-  readonly origin: () => string;
+  readonly origin: string;
   /** Told of each connection that stays open. */
   readonly opened: (socket: Duplex) => void;
 }
@@ -24,7 +24,7 @@ const browserOf = (row: SessionRow, { sessions, tickets, attachmentDeps, origin 
   sessionId: row.sessionId,
   keyId: row.keyId,
   publicKeySpki: row.publicKeySpki,
-  origin: origin(),
+  origin,
   path: `${sessions.base}socket`,
   isLive: () => {
     const isLive = sessions.isLive(row.sessionId);

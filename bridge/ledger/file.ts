@@ -66,8 +66,14 @@ const checkVersion = (path: string): 'fresh' | 'known' => {
   }
 };
 
+/** The writer's connection; `fresh` when there was nothing in the file. */
+export interface Opened {
+  readonly db: DatabaseSync;
+  readonly fresh: boolean;
+}
+
 /** @throws Refusal storage_refused */
-export const openWriter = (path: string, maxPages?: number): { db: DatabaseSync; fresh: boolean } => {
+export const openWriter = (path: string, maxPages?: number): Opened => {
   // 'a' makes the file 0600 before SQLite sees it; its -wal and -shm take the same mode.
   closeSync(openSync(path, 'a', 0o600));
   checkFile(path);

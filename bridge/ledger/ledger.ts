@@ -10,7 +10,7 @@ import { Commits } from './commits.ts';
 import type { Blobs, Ledger, Reads } from './contract.ts';
 import { Drafts } from './drafts.ts';
 import { LedgerFeed } from './feed.ts';
-import { ledgerPath, openReader, openWriter } from './file.ts';
+import { ledgerPath, openReader, openWriter, type Opened } from './file.ts';
 import { Questions } from './questions.ts';
 import { makeReads } from './reads.ts';
 import { metaNames } from './schema.ts';
@@ -23,6 +23,8 @@ export interface LedgerOptions {
   readonly directory: string;
   /** Holds the blob files; must exist and be private. */
   readonly blobs: string;
+  /** Already open; this ledger closes it. */
+  readonly opened?: Opened | undefined;
   /** Cap of one conversation's retained transcript; limits.transcriptBytes unless configured. */
   readonly transcriptBytes?: number;
   /** Most pages (4 KiB) the file may have; unbounded unless given. */
@@ -36,13 +38,15 @@ export interface LedgerOptions {
 /** @throws Refusal storage_refused: newer, foreign or damaged; the file is left as it was */
 export const openLedger = (options: LedgerOptions): Ledger => {
   const path = ledgerPath(options.directory);
-  const { db, fresh } = openWriter(path, options.maxPages);
+  const { db, fresh } = options.opened ?? openWriter(path, options.maxPages);
   const sql = new Statements(db);
   const reads = makeReads(sql);
   const now = options.now ?? Date.now;
   const log = options.log ?? (() => undefined);
   const uncleanStop = !fresh && reads.meta(metaNames.clean) === '0';
+  db.exec('BEGIN IMMEDIATE');
   const { bridgeId, lineage } = firstWrites(sql, reads, now);
+  db.exec('COMMIT');
   if (uncleanStop) sweepBlobs(options.blobs, sql);
 
   let hasFailed = false;

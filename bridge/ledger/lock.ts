@@ -5,10 +5,12 @@
  */
 import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { z } from '#protocol/schema.ts';
 
-const holderFile = z.strictObject({ pid: z.int(), startTime: z.string(), what: z.string() });
-export type LockHolder = z.infer<typeof holderFile>;
+export interface LockHolder {
+  readonly pid: number;
+  readonly startTime: string;
+  readonly what: string;
+}
 export type Lock =
   { readonly held: true; release(): void } | { readonly held: false; readonly holder: LockHolder | null };
 
@@ -25,8 +27,9 @@ const startTimeOf = (pid: number): string => {
 
 const readHolder = (path: string): LockHolder | null => {
   try {
-    const parsed = z.safeParse(holderFile, JSON.parse(readFileSync(path, 'utf8')));
-    return parsed.success ? parsed.data : null;
+    const { pid, startTime, what } = JSON.parse(readFileSync(path, 'utf8')) as Partial<Record<string, unknown>>;
+    const isHolder = Number.isSafeInteger(pid) && typeof startTime === 'string' && typeof what === 'string';
+    return isHolder ? { pid: Number(pid), startTime, what } : null;
   } catch {
     // Locked, but not yet or no longer described: held all the same.
     return null;

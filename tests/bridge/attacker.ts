@@ -9,7 +9,7 @@ import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Refusal } from '#protocol/errors.ts';
-import { wire } from '#protocol/frames.ts';
+import { wire } from '#protocol/wire.ts';
 import { connectControl } from '../../bridge/cli/control.ts';
 import type { Directories } from '../../bridge/ledger/paths.ts';
 

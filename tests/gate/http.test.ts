@@ -9,6 +9,7 @@ import { runInNewContext } from 'node:vm';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadAssets } from '../../bridge/gate/assets.ts';
 import { startGate } from '../../bridge/gate/gate.ts';
+import { openPorch } from '../../bridge/gate/porch.ts';
 import { ask, buildAssets, exchange, Ground, pageKey, raw, shell, signIn, sourceOf, statusOf } from './parts.ts';
 
 let ground: Ground;
@@ -353,7 +354,7 @@ describe('T15 case 66 static files', () => {
   test('a table of another wire, or with a name that climbs, refuses the start', async () => {
     const directory = join(ground.directory, 'build');
     await buildAssets(directory, (table) => (table['wire'] = 2));
-    await expect(loadAssets(directory)).rejects.toThrow(/another version/);
+    expect(() => loadAssets(directory)).toThrow(/another version/);
     await buildAssets(directory, (table) => {
       (table['files'] as Record<string, unknown>)['/../up.js'] = {
         sha256: '0'.repeat(64),
@@ -361,7 +362,50 @@ describe('T15 case 66 static files', () => {
         type: 'text/plain',
       };
     });
-    await expect(loadAssets(directory)).rejects.toThrow(/not a name/);
+    expect(() => loadAssets(directory)).toThrow(/not a name/);
+  });
+
+  test.each([
+    ['no files', (table: Record<string, unknown>) => delete table['files']],
+    [
+      'a file without a hash',
+      (table: Record<string, unknown>) => (table['files'] = { '/a.js': { bytes: 1, type: 'x' } }),
+    ],
+    ['a route that is no text', (table: Record<string, unknown>) => (table['routes'] = [1])],
+    ['a wire that is no number', (table: Record<string, unknown>) => (table['wire'] = '1')],
+  ])('a table with %s is not understood', async (_name, change) => {
+    const directory = join(ground.directory, 'build');
+    await buildAssets(directory, change);
+    expect(() => loadAssets(directory)).toThrow(/not understood/);
+  });
+
+  test('before the rooms are there, the porch hands out the app and keeps the rest waiting', async () => {
+    const { assetsDirectory } = ground.deps();
+    const porch = await openPorch({ port: 0, assetsDirectory, log: () => undefined, segment: null });
+    const { port } = porch.listener;
+    ground.onEnd(() => porch.listener.server.close());
+    const at = (path: string): Promise<Response> => fetch(`http://127.0.0.1:${port}${path}`);
+    expect((await at('/up')).status).toBe(204);
+    expect((await at('/')).headers.get('content-type')).toContain('text/html');
+    expect((await at(`/b/${'A'.repeat(22)}/session`)).status).toBe(401);
+    let answered = false;
+    const launching = fetch(`http://127.0.0.1:${port}/launch`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Origin: `http://127.0.0.1:${port}` },
+      body: '{}',
+    }).then((response) => {
+      answered = true;
+      return response.status;
+    });
+    expect((await at('/up')).status).toBe(204);
+    expect(answered).toBe(false);
+    porch.enter({
+      answer: async (allowed, _request, response) =>
+        void response.writeHead(allowed.kind === 'launch' ? 202 : 500).end(),
+      upgrade: () => 404,
+      base: () => '/b/x/',
+    });
+    expect(await launching).toBe(202);
   });
 
   test('GET /up says that a bridge is here and nothing else', async () => {

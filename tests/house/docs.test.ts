@@ -41,7 +41,7 @@ describe('documentation', () => {
     expect(links.filter((link) => !existsSync(`${folder}${link}`))).toEqual([]);
   });
   it('names every verb of the bridge in the README', () => {
-    const verbs = [...doc('bridge/main.ts').matchAll(/^ {2}(\w+): async \(\) =>/gm)].map((match) => match[1] ?? '');
+    const verbs = [...doc('bridge/cli/verbs.ts').matchAll(/^ {2}(\w+): async \(\) =>/gm)].map((match) => match[1] ?? '');
     expect(verbs.length).toBeGreaterThan(8);
     expect(verbs.filter((verb) => !doc('README.md').includes(`\`${verb}\``))).toEqual([]);
   });

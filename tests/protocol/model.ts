@@ -1,7 +1,8 @@
 /** A clock moved by hand and a bridge in memory that speaks the protocol, for driving the client without a socket. */
 import { closeCodes, errors, type ErrorCode } from '#protocol/errors.ts';
 import type { AnyEvent } from '#protocol/events.ts';
-import { request, wire, type ActivityFrame, type Draft, type Request } from '#protocol/frames.ts';
+import { request, type ActivityFrame, type Draft, type Request } from '#protocol/frames.ts';
+import { wire } from '#protocol/wire.ts';
 import { limits } from '#protocol/limits.ts';
 import { isMethod, methods } from '#protocol/methods.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
