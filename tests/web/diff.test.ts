@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { diffRows, foldRows, rowLine, type DiffRow } from '../../web/view/conversation/diff.ts';
+import { blanksOf, diffRows, foldRows, isCrlf, rowLine, type DiffRow } from '../../web/view/conversation/diff.ts';
 
 const words = (row: DiffRow | undefined) => (row !== undefined && 'parts' in row ? row.parts : []);
 
@@ -85,6 +85,52 @@ describe('diff rows (F-05)', () => {
       { kind: 'noEnd', side: 'new' },
     ]);
     expect(diffRows('a', 'a\n').rows.at(-1)).toEqual({ kind: 'noEnd', side: 'old' });
+  });
+
+  it('says when both lack the last line end, and when only spacing differs', () => {
+    expect(diffRows('a', 'b').rows.at(-1)).toEqual({ kind: 'noEnd', side: 'both' });
+    expect(diffRows('a  b\n', 'a b \n').spacing).toBe(true);
+    expect(diffRows('a\r\n', 'a\n').spacing).toBe(true);
+    expect(diffRows('a b\n', 'a c\n').spacing).toBe(false);
+    expect(diffRows('a\n', 'a\n').spacing).toBe(false);
+    expect(diffRows(null, ' \n').spacing).toBe(false);
+  });
+
+  it('marks blanks at the end of a line that comes', () => {
+    expect(words(diffRows(null, 'a \t\n').rows[0])).toEqual([
+      { text: 'a', changed: false },
+      { text: ' \t', changed: true },
+    ]);
+    expect(words(diffRows(null, '  \n').rows[0])).toEqual([{ text: '  ', changed: true }]);
+  });
+
+  it('tells blanks that could be mistaken from the rest, dropping none', () => {
+    expect(blanksOf(' a b\tc  d ').map((part) => part.text)).toEqual([' ', 'a b', '\t', 'c', '  ', 'd', ' ']);
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(' ', '\t', 'a', '\r') }), (text) => {
+        expect(
+          blanksOf(text)
+            .map((part) => part.text)
+            .join(''),
+        ).toBe(text);
+      }),
+    );
+  });
+
+  it('takes a text for CRLF only if every line end is one', () => {
+    expect(['a\r\n', '\r\n\r\n', 'a\r\nb'].map(isCrlf)).toEqual([true, true, true]);
+    expect(['a\n', '\na\r\n', 'a\r\nb\rc', 'a', ''].map(isCrlf)).toEqual([false, false, false, false, false]);
+  });
+
+  it('bounds its work and its rows, and counts what it leaves out', () => {
+    const huge = diffRows('a\n'.repeat(120_000), 'b\n'.repeat(60_000));
+    expect(huge.coarse).toBe(true);
+    expect(huge.rows).toHaveLength(100_000);
+    expect(huge.left).toBe(80_000);
+    expect(diffRows('a\n', 'b\n').left).toBe(0);
+    expect(diffRows(null, 'a\n'.repeat(50_000)).left).toBe(0);
+    const far = diffRows(`${'x '.repeat(499)}\n`, `${'y '.repeat(499)}\n`);
+    expect(far.rows.flatMap(words).some((part) => part.changed && part.text.includes('x'))).toBe(false);
   });
 
   it('writes rows as a plain diff for a reader', () => {
