@@ -42,6 +42,7 @@ test.describe('receipts verified by the page (R-24, U-23)', () => {
     await goto(page);
     await page.getByRole('button', { name: 'Verify all' }).click();
     await expect(page.getByText(/receipts verified in .*none missing, none changed/)).toBeVisible();
+    await expect(page.getByText(/3 receipts kept here can be checked/)).toBeVisible();
 
     await list(page).first().click();
     await expect(page.getByText('Verified', { exact: true })).toBeVisible();
@@ -57,9 +58,9 @@ test.describe('receipts verified by the page (R-24, U-23)', () => {
     await expect(page.getByText('Not asked: the bridge is not running.')).toBeVisible();
 
     await page.getByRole('link', { name: 'All receipts' }).click();
-    await expect(list(page)).toHaveCount(1);
+    await expect(list(page)).toHaveCount(3);
     await page.getByRole('button', { name: 'Verify those kept here' }).click();
-    await expect(page.getByText(/1 receipt kept here was verified/)).toBeVisible();
+    await expect(page.getByText(/3 receipts kept here were verified/)).toBeVisible();
   });
 
   test('a receipt that was tampered with is named, in the list and on its page', async ({ context, bridge, watch }) => {
