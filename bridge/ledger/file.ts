@@ -83,6 +83,7 @@ export const openWriter = (path: string, maxPages?: number): Opened => {
     db.exec(`
       PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1;
       PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA recursive_triggers = ON;
+      PRAGMA temp_store = MEMORY;
       PRAGMA secure_delete = ON; PRAGMA journal_size_limit = ${limits.journalBytes};
     `);
     migrate(db);
