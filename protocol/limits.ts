@@ -238,6 +238,8 @@ export const limits = {
   readingDepth: 12,
   /** Parts of one command that are looked at; a full line of text has about 4000. */
   readingNodes: 20_000,
+  /** Times `<<` may be in one text: the parser's work grows with each here-document times the length. */
+  readingDocuments: 400,
   /** Wall clock against monotonic clock: a larger difference is a step, and the receipt says so. */
   clockStepMs: 2 * second,
   /** Line edits looked for when counting a diff; beyond it the changed middle counts as replaced whole. */
