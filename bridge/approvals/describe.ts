@@ -15,7 +15,8 @@ import type { About, CurrentText, Described } from './contract.ts';
 import { countChanges } from './diff.ts';
 import { hasHiddenSpace, hasInvisible, visible } from './inert.ts';
 import { agentConfiguration, codesOf, hasSecretShape, risk, signsOf, type Risk, type RiskCode } from './risks.ts';
-import { readCommand, steeringName, type Read } from './shell/reading.ts';
+import { readCommand, type Read } from './shell/reading.ts';
+import { steeringName } from './shell/sheet.ts';
 
 type Place = ApprovalFacts['paths'][number]['place'];
 

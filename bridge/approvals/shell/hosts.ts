@@ -1,7 +1,7 @@
 /** Hosts a command names, and which of them are this machine, its network, or a cloud's metadata (R-02). Pure. */
 import { BlockList, isIP } from 'node:net';
 
-const url = /\b[a-z][a-z0-9+.-]*:\/\/(?:[^\s/?#'"@]*@)?(\[[0-9a-f:.%]+\]|[^\s/?#:'"[\]@,;)}]+)/gi;
+const url = /\b[a-z][a-z0-9+.-]{0,30}:\/\/(?:[^\s/?#'"@]{0,300}@)?(\[[0-9a-f:.%]+\]|[^\s/?#:'"[\]@,;)}]+)/gi;
 /** Every host in URLs within a text. `file:` has none. */
 export const hostsInUrls = (text: string): string[] =>
   [...text.matchAll(url)].filter(([whole]) => !/^file:/i.test(whole)).map((found) => found[1] ?? '');

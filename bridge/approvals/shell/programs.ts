@@ -21,12 +21,15 @@ const textPrograms = words('echo printf true false : test [ expr seq yes sleep k
 const network = words(
   'curl wget ssh scp sftp rsync nc ncat netcat socat telnet ftp lftp ping ping6 dig nslookup host whois traceroute mtr nmap ' +
     'http https xh aria2c lynx w3m links elinks gh glab hub aws gcloud gsutil az kubectl helm terraform ansible mosh ' +
-    'npx bunx pnpx uvx yt-dlp rclone s3cmd ngrok cloudflared wscat websocat mail sendmail mutt',
+    'npx bunx pnpx uvx psql mysql mongosh redis-cli yt-dlp rclone s3cmd ngrok cloudflared wscat websocat mail sendmail mutt',
 );
 /** A word without a scheme is a host for these. */
 const hostFirst = words(
   'curl wget ssh scp sftp rsync nc ncat netcat telnet ftp lftp ping ping6 dig nslookup host whois traceroute mtr nmap http https xh',
 );
+const interpreters = words('python python2 python3 node nodejs tsx ts-node deno bun ruby perl php lua Rscript');
+/** Where a system keeps its programs; a path elsewhere is a program of its own. */
+export const systemFolders = /^\/(usr\/(local\/)?)?s?bin\/[^/]+$/;
 const privileges = words('sudo doas su pkexec run0 runuser');
 
 const gitNetwork = words('clone fetch pull push ls-remote remote submodule archive');
@@ -173,7 +176,7 @@ const movers: Readonly<Record<string, { readonly base?: RegExp; readonly other?:
   go: { base: /^-C$/, other: /^-o$/ },
   composer: { base: /^(-d|--working-dir)$/ },
   tar: { base: /^(-[a-zA-Z]*C|--directory)$/ },
-  unzip: { base: /^-d$/ },
+  unzip: { other: /^-d$/ },
   cp: { other: /^(-[a-zA-Z]*t|--target-directory)$/ },
   mv: { other: /^(-[a-zA-Z]*t|--target-directory)$/ },
   ln: { other: /^(-[a-zA-Z]*t|--target-directory)$/ },
@@ -202,6 +205,8 @@ const part = ({ value, source }: Word, from: number): Word => ({
   source: source.slice(from),
 });
 
+const remoteNames = words('gh glab hub docker podman kubectl helm aws gcloud az rclone');
+const isBareName = (text: string): boolean => !/^[~/.$]|\.[a-z]\w{0,4}$/i.test(text);
 const looksLikePath = (text: string): boolean =>
   /^(~|\/|\.{1,2}(\/|$)|\$\{?\w+\}?\/)/.test(text) || (text.includes('/') && !/\s/.test(text));
 
@@ -212,14 +217,18 @@ const pathParts = (arg: Word): Word[] => {
     const file = /^(?:.*[=@])?file:\/\/(?:localhost)?(\/.*)$/i.exec(text)?.[1];
     return file === undefined ? [] : [word(file)];
   }
-  if (arg.value === null) {
-    const at = /^-{1,2}[\w-]+=/.exec(text)?.[0].length ?? 0;
-    return [part(arg, at)];
-  }
-  const pieces = text.startsWith('-')
-    ? [text.replace(/^-[A-Za-z](?=[/~.])/, ''), ...text.split(/[=:,]/).slice(1)]
-    : [text, ...text.split(/[=:,]/).slice(text.includes('=') ? 1 : 0), text.replace(/^@/, '')];
-  return [...new Set(pieces)].filter((piece) => piece !== '' && !piece.startsWith('-')).map(word);
+  if (/^[\w.-]+@[\w.-]+:/.test(text)) return [];
+  if (arg.value === null) return [part(arg, /^-{1,2}[\w-]+=/.exec(text)?.[0].length ?? 0)];
+  const [, ...behind] = text.split(/[=:,]/);
+  const isSplit = /^(-|@|\w+=|[^:]+:[/.~])/.test(text);
+  const pieces = [
+    isSplit ? text.replace(/^(-[A-Za-z](?=[/~.])|@)/, '') : text,
+    ...behind,
+    ...(isSplit ? [text.split(':')[0] ?? ''] : []),
+  ];
+  return [...new Set(pieces)]
+    .filter((piece) => piece !== '' && !/^[-+@]/.test(piece) && !/^([^:]+:[/.~]|\w+=)/.test(piece))
+    .map(word);
 };
 
 /** Arguments that may be paths: not a pattern, and of `find` not its expression. */
@@ -246,16 +255,26 @@ const operandsOf = (name: string, args: readonly Word[]): readonly Word[] => {
 const notePaths = (sheet: Sheet, name: string, args: readonly Word[], scope: Scope): void => {
   if (textPrograms.has(name)) return;
   const isFiles = filePrograms.has(name) || name === 'find';
+  // A slash alone does not make a path of a branch, a package or a resource.
+  const isNamed = name === 'git' || remoteNames.has(name) || installOf(name, args) !== null;
   for (const arg of operandsOf(name, args))
     for (const piece of pathParts(arg)) {
-      const text = piece.value ?? piece.source;
+      const text = (piece.value ?? piece.source).replace(/\/\.\.\.$/, '/');
       const isOperand = isFiles && piece.source === arg.source && !/^(-|\d+$|…$)/.test(text);
-      if (isOperand || looksLikePath(text) || (patternFirst.has(name) && /^[\w-]+\.\w+$/.test(text)))
+      if (
+        isOperand ||
+        (looksLikePath(text) && !(isNamed && isBareName(text))) ||
+        (patternFirst.has(name) && /^[\w-]+\.\w+$/.test(text))
+      )
         sheet.path(piece, scope);
       // Without a slash a word may be a file all the same; it is listed where that would matter.
       else if (/^(secret|agent_config)$/.test(sheet.placeOf(piece, scope))) sheet.path(piece, scope);
     }
 };
+
+/** Options of `curl` and its kind whose value is no host. */
+const takesText =
+  /^(-[a-zA-Z#]*[AbcCdDeEFHimoOPQrtTuUwWXyYzZ]|--(output|header|data[a-z-]*|json|request|user-agent|referer|user|cookie|cookie-jar|form|upload-file|max-time|write-out|retry|range|cert|key|cacert|output-dir|output-document))$/;
 
 const noteHosts = (sheet: Sheet, name: string, args: readonly Word[]): void => {
   const found = args.flatMap(({ value, source }) => hostsInUrls(value ?? source));
@@ -265,8 +284,8 @@ const noteHosts = (sheet: Sheet, name: string, args: readonly Word[]): void => {
       if (host !== undefined) found.push(host);
     }
   if (hostFirst.has(name))
-    for (const { value } of args) {
-      if (value === null || value.startsWith('-') || value.includes('://')) continue;
+    for (const [index, { value }] of args.entries()) {
+      if (value === null || /^-|:\/\/|\s/.test(value) || takesText.test(args[index - 1]?.value ?? '')) continue;
       const remote = /^(?:[^@/\s]+@)?(\[[^\]]+\]|[\w.-]+):/.exec(value)?.[1];
       const bare =
         /^(?:[^@/\s]+@)?((?:[\w-]+\.)+[\w-]+|localhost|\d+|0x[0-9a-f]+|[0-9a-f]*:[0-9a-f:]+)(?=[:/?]|$)/i.exec(
@@ -275,6 +294,8 @@ const noteHosts = (sheet: Sheet, name: string, args: readonly Word[]): void => {
       const host = /^(scp|rsync|sftp)$/.test(name) ? remote : (bare ?? remote);
       if (host !== undefined && !(/^\d+$/.test(host) && Number(host) < 65_536)) found.push(host);
     }
+  if (/^(psql|mysql|mysqldump|redis-cli|mongosh)$/.test(name))
+    for (const { value } of valuesOf(args, /^(-h|--host)$/)) if (value !== null) found.push(value);
   for (const host of found) noteHost(sheet, host);
 };
 
@@ -341,6 +362,18 @@ const noteGit = (sheet: Sheet, args: readonly Word[], scope: Scope): void => {
   } else sheet.path(word('.git/config'), scope);
 };
 
+/** The side of a mount that is on this machine. */
+const mounted = ({ value, source }: Word): Word => ({
+  value: value?.split(':')[0] ?? null,
+  source: source.split(':')[0] ?? '',
+});
+
+/** A file that is run: where it lies matters. */
+export const noteScript = (sheet: Sheet, file: Word, scope: Scope): void => {
+  const place = sheet.path(file, scope);
+  if (place !== 'outside' && place !== 'unknown') sheet.notes.add('program_in_workspace');
+};
+
 /** Notes what a program does by itself. `scope` is where it runs; its own options may move it. */
 export const noteProgram = (
   sheet: Sheet,
@@ -351,9 +384,11 @@ export const noteProgram = (
 ): void => {
   const name = posix.basename(called);
   const texts = args.map(({ value }) => value);
-  if (called.includes('/')) {
-    const place = sheet.placeOf(word(called), scope);
-    if (place !== 'outside' && place !== 'unknown') sheet.notes.add('program_in_workspace');
+  if (called.includes('/') && !systemFolders.test(called)) noteScript(sheet, word(called), scope);
+  if (interpreters.has(name)) {
+    const at = args.findIndex(({ value }) => value !== null && !/^[-+]/.test(value) && value !== 'run');
+    const hasCode = args.slice(0, at).some(({ value }) => /^(-\w*[ecmpr]|--\w)/.test(value ?? '-e'));
+    if (args[at] !== undefined && !hasCode && /[/.]/.test(args[at].value ?? '')) noteScript(sheet, args[at], scope);
   }
   if (privileges.has(name)) sheet.notes.add('privileged');
   if (network.has(name)) sheet.notes.add('network');
@@ -372,13 +407,19 @@ export const noteProgram = (
   const mover = movers[/^pip[23]?$/.test(name) ? 'pip' : name === 'podman' ? 'docker' : name];
   const bases = valuesOf(args, mover?.base);
   for (const target of [...bases, ...valuesOf(args, mover?.other)])
-    if (sheet.path(target, scope) !== 'inside') sheet.notes.add('moves_target');
+    if (sheet.path(name === 'docker' || name === 'podman' ? mounted(target) : target, scope) !== 'inside')
+      sheet.notes.add('moves_target');
   const cwds = bases.reduce(
     (from: readonly (string | null)[], { value }) =>
       from.map((cwd) => (value === null || cwd === null ? null : posix.resolve(cwd, value))),
     scope.cwds,
   );
-  notePaths(sheet, name, args, { ...scope, cwds });
+  const moving = [mover?.base, mover?.other].filter((names) => names !== undefined);
+  const others = args.filter(({ value }, index) => {
+    const [before, own] = [args[index - 1]?.value ?? '', /^--?[\w-]+(?==)/.exec(value ?? '')?.[0] ?? ''];
+    return !moving.some((names) => names.test(before) || names.test(own));
+  });
+  notePaths(sheet, name, others, { ...scope, cwds });
   const install = installOf(name, args);
   if (install === null || install === undefined) return;
   sheet.installs(install);

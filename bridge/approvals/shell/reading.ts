@@ -17,7 +17,7 @@ import type {
 } from 'unbash';
 import type { CommandReading } from '#protocol/events.ts';
 import { limits } from '#protocol/limits.ts';
-import { noteHost, noteProgram } from './programs.ts';
+import { noteHost, noteProgram, noteScript, systemFolders } from './programs.ts';
 import { isHarmlessDevice, Sheet, TooMuch, type Note, type Place, type Scope, type Word } from './sheet.ts';
 import { trampolines, type Dialect, type Inner } from './trampolines.ts';
 import { plainWords, wordOf } from './words.ts';
@@ -37,15 +37,13 @@ export interface Read {
   readonly notes: ReadonlySet<Note>;
 }
 
-/** Variables that change which program or which code really runs. */
-export const steeringName =
-  /^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|CDPATH|PYTHON(PATH|STARTUP|HOME|INSPECT)|PERL5(LIB|OPT|DB)|RUBY(OPT|LIB)|JAVA_TOOL_OPTIONS|GIT_.*|npm_config_.*|SHELL|IFS|PROMPT_COMMAND|(VISUAL|EDITOR|.*PAGER|BROWSER|LESSOPEN|LESSCLOSE)|SSH_ASKPASS|SUDO_ASKPASS|MAKEFLAGS|CC|CXX|RUSTC.*|HOME|XDG_CONFIG_HOME)$/i;
-const systemFolders = /^\/(usr\/(local\/)?)?s?bin\/[^/]+$/;
 const definesFolder = /\b(cd|pushd|popd)\b/;
 
 class Reader {
   readonly #sheet: Sheet;
   #nodes = 0;
+  /** Text parsed so far, each `eval` and `sh -c` anew. */
+  #units = 0;
 
   constructor(sheet: Sheet) {
     this.#sheet = sheet;
@@ -63,6 +61,7 @@ class Reader {
       this.#sheet.blind('The name of a program is only known when it runs.');
       return;
     }
+    if (name === '') this.#sheet.blind('A command has an empty name.');
     const base = posix.basename(name);
     const resolve = Object.hasOwn(trampolines, base) ? trampolines[base] : undefined;
     const inner: readonly Inner[] = resolve?.(args, base) ?? [{ is: 'self' }];
@@ -70,7 +69,10 @@ class Reader {
     const isOwn = name.includes('/') && !systemFolders.test(name);
     if (isOwn || inner.some(({ is }) => is === 'self')) {
       this.#sheet.program(name, args, scope.via);
-      noteProgram(this.#sheet, name, args, scope, isShell);
+      // What is given to another machine or a container names nothing here.
+      const elsewhere = inner.find((each) => each.is === 'argv' && each.elsewhere === true);
+      const taken = elsewhere?.is === 'argv' ? elsewhere.words.length : 0;
+      noteProgram(this.#sheet, name, args.slice(0, args.length - taken), scope, isShell);
     } else if (/^(sudo|doas|su|runuser|pkexec)$/.test(base)) this.#sheet.notes.add('privileged');
     for (const each of inner) this.#inner(each, base, scope, isShell);
   }
@@ -84,7 +86,7 @@ class Reader {
       case 'blind':
         return sheet.blind(inner.why);
       case 'assignment':
-        return this.#assigned(inner.name);
+        return sheet.assignment(inner.name);
       case 'host':
         return noteHost(sheet, inner.name);
       case 'fetch':
@@ -97,6 +99,7 @@ class Reader {
         });
       case 'argv': {
         const { cwd } = inner;
+        if (inner.script === true && inner.words[0] !== undefined) noteScript(sheet, inner.words[0], outer);
         if (cwd !== undefined) {
           if (sheet.path(cwd, outer) !== 'inside') sheet.notes.add('moves_target');
           scope.cwds = moved(outer.cwds, cwd);
@@ -121,15 +124,13 @@ class Reader {
     }
   }
 
-  #assigned(name: string): void {
-    this.#sheet.assignment(name);
-    if (steeringName.test(name)) this.#sheet.notes.add('environment');
-  }
-
   // ---- Shell text
 
   text(text: string, scope: Scope, dialect: Dialect): void {
-    if (scope.depth > limits.readingDepth || text.length > limits.ruleTextUnits) throw new TooMuch();
+    this.#units += text.length;
+    if (scope.depth > limits.readingDepth || this.#units > 4 * limits.ruleTextUnits) throw new TooMuch();
+    // The parser looks for the end of every here-document.
+    if (text.split('<<').length > limits.readingDocuments) throw new TooMuch();
     if (dialect === 'other' && plainWords(text) === null)
       this.#sheet.blind('The shell that runs this may read it in another way than it is read here.');
     if (text.includes('\0')) return this.#sheet.blind('Contains a NUL character, where programs may see its end.');
@@ -189,6 +190,9 @@ class Reader {
       case 'Pipeline': {
         const isTimed = node.prefixes.some(({ type }) => type === 'Time');
         const own = isTimed ? { ...scope, via: [...scope.via, 'time'] } : scope;
+        const [timed] = node.commands;
+        if (isTimed && dialect !== 'bash' && timed?.type === 'Command' && /^['"\\$-]/.test(timed.name?.text ?? '-'))
+          sheet.blind('Not every shell has `time` as a word of its own.');
         for (const { type } of node.prefixes) if (type === 'Negation') sheet.operator('!');
         node.commands.forEach((each, index) => {
           if (index > 0) sheet.operator(node.operators[index - 1] ?? '|');
@@ -269,7 +273,7 @@ class Reader {
     const children: SyntaxNode[] = [];
     for (const each of node.prefix)
       if (each.type === 'Assignment') {
-        this.#assigned(each.name);
+        sheet.assignment(each.name);
         if (each.index !== undefined) sheet.evaluates = true;
         children.push(each);
       }
@@ -315,7 +319,7 @@ class Reader {
         continue;
       }
       const target = each.target === undefined ? { value: null, source: '' } : wordOf(each.target);
-      if (each.descriptor?.type === 'FileDescriptorVariable') this.#assigned(each.descriptor.name);
+      if (each.descriptor?.type === 'FileDescriptorVariable') sheet.assignment(each.descriptor.name);
       const isDescriptor = each.operator.includes('&') && /^(\d+-?|-)$/.test(target.value ?? '');
       const socket = /^\/dev\/(?:tcp|udp)\/([^/]+)\//.exec(target.value ?? target.source)?.[1];
       if (socket !== undefined) noteHost(sheet, socket);
@@ -413,7 +417,7 @@ const isSimple = (sheet: Sheet, text: string | null): boolean => {
     isHarmlessDevice(target) ||
     (operator.includes('&') && place === 'device');
   if (!sheet.redirections.every(isHarmless)) return false;
-  if (/[\r\n]/.test([program.name, ...program.args].join('')) && text !== null) return false;
+  if (/[\r\n]/.test([program.name, ...program.args].join(''))) return false;
   // The second reader must have read the very same words.
   return text === null || JSON.stringify(plainWords(text)) === JSON.stringify([program.name, ...program.args]);
 };

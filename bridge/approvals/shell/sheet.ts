@@ -67,6 +67,9 @@ const most = {
 const cut = (text: string, units: number): string =>
   text.length <= units ? text : `${text.slice(0, units - 1).toWellFormed()}…`;
 
+/** Variables that change which program or which code really runs. */
+export const steeringName =
+  /^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|CDPATH|PYTHON(PATH|STARTUP|HOME|INSPECT)|PERL5(LIB|OPT|DB)|RUBY(OPT|LIB)|JAVA_TOOL_OPTIONS|GIT_.*|npm_config_.*|SHELL|IFS|PROMPT_COMMAND|(VISUAL|EDITOR|.*PAGER|BROWSER|LESSOPEN|LESSCLOSE)|SSH_ASKPASS|SUDO_ASKPASS|MAKEFLAGS|CC|CXX|RUSTC.*|HOME|XDG_CONFIG_HOME)$/i;
 export class Sheet {
   readonly programs: CommandReading['programs'] = [];
   readonly operators: string[] = [];
@@ -127,6 +130,7 @@ export class Sheet {
   assignment(name: string): void {
     this.#fits(this.assignments.length, most.assignments);
     this.assignments.push(cut(name.toWellFormed(), 200));
+    if (steeringName.test(name)) this.notes.add('environment');
   }
 
   host(name: string): void {
@@ -140,9 +144,9 @@ export class Sheet {
       ...redirection,
       target: redirection.target === null ? null : cut(redirection.target.toWellFormed(), 4096),
     });
-    const { place, operator } = redirection;
-    if (place !== 'inside' && !(place === 'device' && (isHarmlessDevice(redirection.target) || operator.includes('&'))))
-      this.notes.add('redirect_outside');
+    const { place, operator, target } = redirection;
+    const isOwn = place === 'device' && (isHarmlessDevice(target) || operator.includes('&'));
+    if (/^(outside|device|unknown)$/.test(place) && !isOwn) this.notes.add('redirect_outside');
   }
 
   installs(found: Install): void {
@@ -186,7 +190,7 @@ export class Sheet {
   path(named: Word, scope: Scope): Place {
     const place = this.placeOf(named, scope);
     const text = named.value ?? named.source;
-    if (scope.elsewhere || text === '' || isHarmlessDevice(text)) return place;
+    if (scope.elsewhere || /^(|\{\}|…)$/.test(text) || isHarmlessDevice(text)) return place;
     const [cwd = null, ...others] = scope.cwds;
     const isCertain = named.value !== null && cwd !== null && others.length === 0;
     const shown = cut((isCertain ? posix.resolve(cwd, text) : text).toWellFormed(), 4096);

@@ -13,6 +13,8 @@ export type Inner =
       readonly words: readonly Word[];
       readonly cwd?: Word | undefined;
       readonly elsewhere?: boolean;
+      /** The first word is a file that is run, with or without a slash. */
+      readonly script?: boolean;
     }
   | { readonly is: 'text'; readonly text: Word; readonly dialect: Dialect; readonly elsewhere?: boolean }
   | { readonly is: 'blind'; readonly why: string }
@@ -122,7 +124,7 @@ const shell: Trampoline = (args, name) => {
     return [...startUp, { is: 'text', text: first, dialect: dialects[name] ?? 'other' }];
   if (first === undefined || isSet(found.options, 's'))
     return [{ is: 'self' }, blind(`${name} reads its commands from its input.`)];
-  return [...startUp, { is: 'argv', words: found.rest }];
+  return [...startUp, { is: 'argv', words: found.rest, script: true }];
 };
 
 /** Shells whose language is not ours. */
@@ -144,7 +146,7 @@ const su: Trampoline = (args, name) => {
     found === null ? undefined : (valueOf(found.options, 'c', 'command') ?? (at === -1 ? undefined : args[at + 1]));
   if (text === undefined)
     return [{ is: 'self' }, blind(`${name} starts a shell that reads its commands from elsewhere.`)];
-  return [{ is: 'text', text, dialect: 'other' }];
+  return [{ is: 'text', text, dialect: 'posix' }];
 };
 
 const xargs: Trampoline = (args) => {
@@ -254,7 +256,7 @@ const ssh: Trampoline = (args, name) => {
     .replace(/^[^@]*@/, '')
     .replace(/(?<=[^:]):\d+$/, '');
   const inner: Inner[] =
-    remote.rest.length === 0 ? [] : [{ is: 'text', text: line(remote.rest), dialect: 'other', elsewhere: true }];
+    remote.rest.length === 0 ? [] : [{ is: 'text', text: line(remote.rest), dialect: 'posix', elsewhere: true }];
   return [{ is: 'self' }, { is: 'host', name: host }, ...local, ...inner];
 };
 
@@ -350,7 +352,7 @@ const sourced: Trampoline = (args, name) =>
     ? self
     : args[0].value === null
       ? [{ is: 'self' }, blind(`Which file ${name} reads commands from is only known when it runs.`)]
-      : [{ is: 'argv', words: args }];
+      : [{ is: 'argv', words: args, script: true }];
 const command: Trampoline = (args, name) => {
   const found = split(args, { flags: 'pvV' });
   if (found === null) return unclear(name);
@@ -407,10 +409,21 @@ export const trampolines: Readonly<Record<string, Trampoline>> = {
     csh: foreignShell,
     tcsh: foreignShell,
     pwsh: foreignShell,
+    powershell: foreignShell,
+    cmd: foreignShell,
     nu: foreignShell,
     elvish: foreignShell,
   },
-  ...{ eval: evaluate, source: sourced, '.': sourced, command, builtin: plain, nocorrect: plain, noglob: plain },
+  ...{
+    eval: evaluate,
+    source: sourced,
+    '.': sourced,
+    command,
+    builtin: plain,
+    nocorrect: plain,
+    noglob: plain,
+    '-': plain,
+  },
   doas: prefix({ flags: 'Lns', values: 'aCu' }),
   pkexec: prefix({ longFlags: 'disable-internal-agent', longValues: 'user' }),
   exec: prefix({ flags: 'cl', values: 'a' }),
