@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { exportReceipts } from '../approvals/export.ts';
-import { readPublicKey } from '../approvals/keys.ts';
+import { opensslCommand } from '../approvals/reader.ts';
 import { renderConversation } from '../conversations/export.ts';
 import { readHeader } from '../conversations/header.ts';
 import { summarise } from '../conversations/summary.ts';
@@ -11,13 +11,15 @@ import { openLedgerReadOnly } from '../ledger/ledger.ts';
 import { stateDirectories } from '../ledger/paths.ts';
 import { CliError, exits, read, usage, type Verb } from './args.ts';
 import { inert, print, printJson, table, when } from './output.ts';
+import { signedNow } from './receipts.ts';
 
 const help = `bridge conversations [list] [--json]
 bridge conversations show ID
 bridge conversations export ID --format json|md|html
 bridge conversations receipts ID --out FOLDER
 
-Works without a running bridge. An export goes to standard output; receipts become files that openssl can check.
+Works without a running bridge. An export goes to standard output. Receipts become files that openssl, Sigstore's
+verifiers and ssh-keygen can check (docs/RECEIPTS.md); their log is signed for it.
 
 Example: bridge conversations receipts 0197… --out ./receipts`;
 
@@ -54,22 +56,17 @@ const write = async (ledger: Stored, row: ConversationRow, format: string | unde
   }
 };
 
-const receipts = (
+const receipts = async (
   ledger: Stored,
   row: ConversationRow,
-  privateDirectory: string,
+  state: string | undefined,
   out: string | undefined,
   json: boolean,
-): void => {
+): Promise<void> => {
   if (out === undefined) throw usage('--out names the folder to write.');
-  const key = readPublicKey(join(privateDirectory, 'keys'));
-  if (key === null) throw new CliError('This state has no receipt key.');
-  const written = exportReceipts(ledger.read, row.conversationId, out, key);
+  const written = exportReceipts(ledger.read, row.conversationId, out, await signedNow(state));
   if (json) printJson({ folder: out, receipts: written.length });
-  else
-    print(
-      `${written.length} receipts written to ${out}. Check one with:\n  openssl pkeyutl -verify -pubin -inkey public.pem -rawin -in N.pae -sigfile N.sig`,
-    );
+  else print(`${written.length} receipts written to ${out}. Check one with:\n  ${opensslCommand('N')}`);
 };
 
 export const conversations: Verb = {
@@ -88,7 +85,7 @@ export const conversations: Verb = {
       if (what === 'list') list(ledger, json);
       else if (what === 'show') await write(ledger, rowOf(ledger, id), json ? 'json' : 'md');
       else if (what === 'export') await write(ledger, rowOf(ledger, id), values.format);
-      else if (what === 'receipts') receipts(ledger, rowOf(ledger, id), directories.private, values.out, json);
+      else if (what === 'receipts') await receipts(ledger, rowOf(ledger, id), values.state, values.out, json);
       else throw usage(`"${what}" is not one of list, show, export, receipts.`);
       return exits.ok;
     } finally {

@@ -5,7 +5,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { verifyAsync } from '#protocol/verify.ts';
 import { putCheckpoint } from '../../bridge/approvals/checkpoints.ts';
-import { exportReceipts, publicKeyOf, verifyFile, verifyFolder } from '../../bridge/approvals/export.ts';
+import { exportReceipts } from '../../bridge/approvals/export.ts';
+import { publicKeyOf, verifyFile, verifyFolder } from '../../bridge/approvals/folder.ts';
 import { openReceiptKey } from '../../bridge/approvals/keys.ts';
 import { createReceiptReader, nodePlatform, sealedOf, verifyAll } from '../../bridge/approvals/reader.ts';
 import { commandRequest, conversationId, openPage, openRoom, temporary, writeRequest, type Room } from './parts.ts';
@@ -43,13 +44,18 @@ const numbers = (): number[] =>
     .map((name) => Number.parseInt(name, 10))
     .sort((a, b) => a - b);
 
+const signing = () => ({
+  key: room.key,
+  checkpoint: room.ledger.read.lastCheckpoint(room.ledger.read.logSize())!,
+});
+
 describe('exported receipts', () => {
   beforeAll(async () => {
     directory = temporary();
     room = await openRoom(directory.path);
     await fill(room);
     folder = join(directory.path, 'out');
-    exportReceipts(room.ledger.read, conversationId, folder, room.key);
+    exportReceipts(room.ledger.read, conversationId, folder, signing());
   });
   afterAll(async () => {
     await room.close();
@@ -96,7 +102,7 @@ describe('exported receipts', () => {
   });
 
   it('are never written over something', () => {
-    expect(() => exportReceipts(room.ledger.read, conversationId, folder, room.key)).toThrow('not empty');
+    expect(() => exportReceipts(room.ledger.read, conversationId, folder, signing())).toThrow('not empty');
   });
 
   it.each(['dsse.json', 'pae', 'sig', 'action.json'])(
