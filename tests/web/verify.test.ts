@@ -31,7 +31,9 @@ describe('one receipt, checked by the page (R-24)', () => {
     expect(checks.slice(order.length, order.length + 2)).toEqual(['checkpoint', 'consistency']);
     expect(verdict.head).toMatchObject({ size: 7 });
     expect(verdict.statement?.predicate.receipt.seq).toBe(seq);
-    expect(JSON.parse(verdict.bundle ?? '')).toHaveProperty('dsseEnvelope');
+    expect(JSON.parse(verdict.forms?.bundle ?? '')).toHaveProperty('dsseEnvelope');
+    expect(JSON.parse(verdict.forms?.trustedRoot ?? '')).toHaveProperty('tlogs');
+    expect(verdict.forms?.signer).toBe(installationKey.publicKeyPem);
   });
 
   it('names a receipt whose signed bytes were changed, and reads nothing from them', async () => {
@@ -41,7 +43,7 @@ describe('one receipt, checked by the page (R-24)', () => {
     const verdict = await checkReceipt(platform, known, { ...proof, receipt: { ...proof.receipt, envelope } }, fresh);
     expect(verdict.ok).toBe(false);
     expect(verdict.lines.find((line) => !line.ok)).toMatchObject({ check: 'signature' });
-    expect(verdict).toMatchObject({ statement: null, bundle: null });
+    expect(verdict).toMatchObject({ statement: null, forms: null });
   });
 
   it('names an action that is not the one that was signed', async () => {

@@ -2,8 +2,8 @@
  * What the worker does with the protocol's verifier: one receipt with its proof, or the whole log page by page, against
  * what this browser knew before. Pure apart from the platform it is given, so that tests run it without a worker.
  */
-import { bundleText } from '#protocol/bundle.ts';
-import { keyringOf } from '#protocol/keyring.ts';
+import { bundleText, tlogProofText, trustedRootText, type LogKey } from '#protocol/bundle.ts';
+import { keyringOf, type SigningKey } from '#protocol/keyring.ts';
 import { limits } from '#protocol/limits.ts';
 import { openCheckpoint, verifyConsistency, type TreeHead } from '#protocol/log.ts';
 import type { SealedView } from '#protocol/methods/receipt.ts';
@@ -25,6 +25,7 @@ import type {
   LogProblem,
   LogVerdict,
   Progress,
+  ReceiptForms,
   ReceiptProof,
   ReceiptVerdict,
   Shown,
@@ -51,27 +52,41 @@ const hashesOf = (encoded: readonly string[]): Uint8Array[] => encoded.map((hash
 const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, index) => byte === b[index]);
 
-/** The keys in force, and the signed states of the log: the one known here and the one shown now. */
+/** The keys in force, first to newest, and the signed states of the log: the one known here and the one shown now. */
 interface Ground {
-  readonly spki: Uint8Array;
-  readonly keys: readonly Uint8Array[];
+  readonly origin: string;
+  readonly keys: readonly SigningKey[];
   readonly known: TreeHead | null;
   readonly now: TreeHead | null;
 }
 
 const groundOf = async (platform: VerifyPlatform, known: Known, shown: Shown): Promise<Ground> => {
-  const spki = spkiOf(known.publicKey);
-  const ring = await inTurn(keyringOf(platform, spki, shown.rotations.map(besides)));
-  const keys = [...ring.values()].map((key) => key.publicKeySpki);
+  const rotations = shown.rotations.map(besides);
+  const ring = await inTurn(keyringOf(platform, spkiOf(known.publicKey), rotations));
+  const keys = [...ring.values()].sort((a, b) => a.first - b.first);
   const origin = receiptOrigin(known.bridgeId);
-  const open = (note: string): Promise<TreeHead | null> => inTurn(openCheckpoint(platform, note, origin, keys));
+  const open = (note: string): Promise<TreeHead | null> => openedBy(platform, note, origin, keys);
   return {
-    spki,
+    origin,
     keys,
     known: known.checkpoint === null ? null : await open(known.checkpoint),
     now: await open(shown.checkpoint),
   };
 };
+const openedBy = (
+  platform: VerifyPlatform,
+  note: string,
+  origin: string,
+  keys: readonly SigningKey[],
+): Promise<TreeHead | null> =>
+  inTurn(
+    openCheckpoint(
+      platform,
+      note,
+      origin,
+      keys.map((key) => key.publicKeySpki),
+    ),
+  );
 
 const keyProblem = async (platform: VerifyPlatform, known: Known, shown: Shown): Promise<LogProblem | null> => {
   const [mine, theirs] = [spkiOf(known.publicKey), spkiOf(shown.publicKey)];
@@ -98,32 +113,40 @@ const logProblem = async (
 const statementFrom = (platform: VerifyPlatform, sealed: SealedReceipt): Statement =>
   JSON.parse(platform.text(sealed.payload)) as Statement;
 
-/** Only of a receipt that holds, so that nobody is handed a bundle that does not. */
-const bundleOf = async (
+const pemOf = (spki: Uint8Array): string => `-----BEGIN PUBLIC KEY-----\n${toBase64(spki)}\n-----END PUBLIC KEY-----\n`;
+
+/** Each key with the times it began and ended, as its changes were signed. */
+const datedKeys = (platform: VerifyPlatform, keys: readonly SigningKey[], proof: ReceiptProof): LogKey[] => {
+  const times = proof.rotations.map((view) => statementFrom(platform, besides(view)).predicate.receipt);
+  let from: number | null = null;
+  return keys.map(({ publicKeySpki, last }) => {
+    const until = times.find(({ seq }) => seq === last)?.at ?? null;
+    const key = { publicKeySpki, from, until };
+    from = until;
+    return key;
+  });
+};
+
+/** Only of a receipt that holds, so that nobody is handed what does not. */
+const formsOf = async (
   platform: VerifyPlatform,
-  { keys, now }: Ground,
-  origin: string,
+  { origin, keys, now }: Ground,
   sealed: SealedReceipt,
   proof: ReceiptProof,
-): Promise<string | null> => {
-  if (now === null) return null;
-  const signer = await firstWith(keys, async (key) => keyIdOf(platform, key, sealed.keyId));
-  const logKey = await firstWith(keys, async (key) =>
-    inTurn(openCheckpoint(platform, proof.checkpoint, origin, [key])).then((head) => head !== null),
-  );
-  if (signer === null || logKey === null) return null;
+): Promise<ReceiptForms | null> => {
+  const signer = keys.find((key) => key.keyId === sealed.keyId)?.publicKeySpki;
+  let logKey: Uint8Array | undefined;
+  for (const key of keys)
+    if ((await openedBy(platform, proof.checkpoint, origin, [key])) !== null) logKey = key.publicKeySpki;
+  if (now === null || signer === undefined || logKey === undefined) return null;
   const { index, size, hashes } = proof.inclusion;
   const place = { index, size, root: now.root, hashes: hashesOf(hashes), checkpoint: proof.checkpoint };
-  return inTurn(bundleText(platform, { ...sealed, place }, { origin, signer, logKey }));
-};
-const keyIdOf = async (platform: VerifyPlatform, key: Uint8Array, keyId: string): Promise<boolean> =>
-  `SHA256:${toBase64(await platform.sha256(key), 'base64url')}` === keyId;
-const firstWith = async (
-  keys: readonly Uint8Array[],
-  is: (key: Uint8Array) => Promise<boolean>,
-): Promise<Uint8Array | null> => {
-  for (const key of keys) if (await is(key)) return key;
-  return null;
+  return {
+    signer: pemOf(signer),
+    bundle: await inTurn(bundleText(platform, { ...sealed, place }, { origin, signer, logKey })),
+    trustedRoot: await inTurn(trustedRootText(platform, origin, datedKeys(platform, keys, proof))),
+    tlogProof: tlogProofText(place),
+  };
 };
 
 /**
@@ -148,7 +171,7 @@ export const checkReceipt = async (
   const result = await verifyAsync(
     platform,
     {
-      publicKeySpki: ground.spki,
+      publicKeySpki: spkiOf(known.publicKey),
       scope: 'some',
       bridgeId: known.bridgeId,
       rotations: proof.rotations.map(besides),
@@ -170,7 +193,7 @@ export const checkReceipt = async (
     head: headOf(proof.checkpoint, ground),
     problem: wrongKey ?? wrongLog,
     rotations: ground.keys.length - 1,
-    bundle: ok ? await bundleOf(platform, ground, receiptOrigin(known.bridgeId), sealed, proof) : null,
+    forms: ok ? await formsOf(platform, ground, sealed, proof) : null,
   };
 };
 
@@ -250,7 +273,7 @@ export const checkLog = async (
   const ground = await groundOf(platform, known, shown);
   const wrongKey = await keyProblem(platform, known, shown);
   const request = {
-    publicKeySpki: ground.spki,
+    publicKeySpki: spkiOf(known.publicKey),
     scope: 'all',
     bridgeId: known.bridgeId,
     rotations: shown.rotations.map(besides),

@@ -44,8 +44,16 @@ export interface ReceiptVerdict {
   readonly problem: LogProblem | null;
   /** Key changes since the pinned key, each of which held. */
   readonly rotations: number;
-  /** The receipt as a Sigstore bundle, made here; null unless everything it states held. */
-  readonly bundle: string | null;
+  /** The receipt as others' tools read it, made here; null unless everything it states held. */
+  readonly forms: ReceiptForms | null;
+}
+
+export interface ReceiptForms {
+  /** PEM of the key that signed this receipt: the pinned one, or one reached from it by signed changes. */
+  readonly signer: string;
+  readonly bundle: string;
+  readonly trustedRoot: string;
+  readonly tlogProof: string;
 }
 
 export interface LogVerdict {

@@ -1,6 +1,6 @@
 /** The files someone needs to check a receipt without us, made from its envelope; and the commands that use them. */
-import { openEnvelope, payloadType, preAuthEncoding } from '#protocol/receipts.ts';
-import type { ReceiptProof } from '#lib/workers/verify-contract.ts';
+import { openEnvelope, payloadType, preAuthEncoding, predicateType } from '#protocol/receipts.ts';
+import type { ReceiptForms, ReceiptProof } from '#lib/workers/verify-contract.ts';
 import { words } from '#lib/text/receipts.en.ts';
 
 export interface SavedFile {
@@ -10,42 +10,45 @@ export interface SavedFile {
   readonly content: string | Uint8Array<ArrayBuffer>;
 }
 
-/** `publicKey` is the pinned one: a key that came along with what it signs proves nothing. */
-export const filesOf = (proof: ReceiptProof, publicKey: string, bundle: string | null): readonly SavedFile[] => {
+const binary = 'application/octet-stream';
+const json = 'application/json';
+
+/** `forms` once everything held; their key is the pinned one or led to from it, never one that merely came along. */
+export const filesOf = (proof: ReceiptProof, forms: ReceiptForms | null): readonly SavedFile[] => {
   const n = String(proof.receipt.seq);
-  const { save } = words;
-  const opened = openEnvelope(proof.receipt.envelope);
-  const encoder = new TextEncoder();
-  const parts: SavedFile[] =
-    opened === null
+  const { save: label } = words;
+  const { action, envelope } = proof.receipt;
+  const opened = openEnvelope(envelope);
+  const file = (name: string, label: string, type: string, content: SavedFile['content']): SavedFile => ({
+    label,
+    name,
+    type,
+    content,
+  });
+  const signed =
+    opened === null ? null : preAuthEncoding(payloadType, opened.payload, (text) => new TextEncoder().encode(text));
+  return [
+    file(`${n}.dsse.json`, label.envelope, json, envelope),
+    ...(action === null ? [] : [file(`${n}.action.json`, label.action, json, action)]),
+    ...(signed === null ? [] : [file(`${n}.pae`, label.signedBytes, binary, new Uint8Array(signed))]),
+    ...(opened === null ? [] : [file(`${n}.sig`, label.signature, binary, new Uint8Array(opened.signature))]),
+    ...(forms === null
       ? []
       : [
-          {
-            label: save.signedBytes,
-            name: `${n}.pae`,
-            type: 'application/octet-stream',
-            content: new Uint8Array(preAuthEncoding(payloadType, opened.payload, (text) => encoder.encode(text))),
-          },
-          {
-            label: save.signature,
-            name: `${n}.sig`,
-            type: 'application/octet-stream',
-            content: new Uint8Array(opened.signature),
-          },
-          { label: save.key, name: 'public.pem', type: 'application/x-pem-file', content: publicKey },
-        ];
-  return [
-    { label: save.envelope, name: `${n}.dsse.json`, type: 'application/json', content: proof.receipt.envelope },
-    ...(bundle === null
-      ? []
-      : [{ label: save.bundle, name: `${n}.sigstore.json`, type: 'application/json', content: bundle }]),
-    ...parts,
-    { label: save.checkpoint, name: 'checkpoint', type: 'text/plain', content: proof.checkpoint },
+          file('public.pem', label.key, 'application/x-pem-file', forms.signer),
+          file(`${n}.sigstore.json`, label.bundle, json, forms.bundle),
+          file('trusted_root.json', label.trustedRoot, json, forms.trustedRoot),
+          file(`${n}.tlog-proof`, label.tlogProof, 'text/plain', forms.tlogProof),
+        ]),
+    file('checkpoint', label.checkpoint, 'text/plain', proof.checkpoint),
   ];
 };
 
-export const opensslCommand = (seq: number): string =>
-  `openssl pkeyutl -verify -pubin -inkey public.pem -rawin -in ${String(seq)}.pae -sigfile ${String(seq)}.sig`;
+/** For the files above. The first asks only for the signature, the second also for the place in the log. */
+export const commandsOf = (seq: number): readonly string[] => [
+  `openssl pkeyutl -verify -pubin -inkey public.pem -rawin -in ${seq}.pae -sigfile ${seq}.sig`,
+  `cosign verify-blob-attestation --key public.pem --bundle ${seq}.sigstore.json --trusted-root trusted_root.json --type ${predicateType} ${seq}.action.json`,
+];
 
 export const save = (file: SavedFile): void => {
   const url = URL.createObjectURL(new Blob([file.content], { type: file.type }));
