@@ -308,8 +308,10 @@ export const limits = {
   offlineReceipts: 400,
   /** A receipt about a larger action is shown, not kept. */
   offlineReceiptBytes: 256 * KiB,
-  /** Signatures a page has under way at once: enough to keep the browser's threads busy, a few hundred kB. */
-  verifyWindow: 128,
+  /** Signatures under way at once while a page checks a log: enough that neither worker waits, a few hundred kB. */
+  verifyWindow: 256,
+  /** Handed from one worker to the other at once: a message costs as much as checking one. */
+  verifyBatch: 32,
   /** Of what is wrong in a log, so much is handed to the page; the count is of all. */
   verifyProblems: 100,
   /** Markdown longer than this renders as plain text with head and tail. */
