@@ -4,7 +4,7 @@ import { toBase64 } from '#protocol/receipts.ts';
 import { statementOf } from '../../web/state/envelope.ts';
 import { checkLog, checkReceipt } from '../../web/workers/verify-checks.ts';
 import type { Known, LogPage, Progress, ReceiptProof } from '../../web/workers/verify-contract.ts';
-import { guessing, spkiOf, webPlatform, WrongGuess } from '../../web/workers/verify-platform.ts';
+import { guessing, inThisThread, spkiOf, webPlatform, WrongGuess } from '../../web/workers/verify-platform.ts';
 import { words } from '../../web/text/receipts.en.ts';
 import { bridgeId, forked, installationKey, lies, otherKey, usual } from '../approvals/history.ts';
 import { logOf, type Log } from './verify-log.ts';
@@ -233,38 +233,61 @@ describe('the whole log, checked by the page (R-24, T46)', () => {
 });
 
 describe('signatures checked beside the rest', () => {
-  const answering = (answer: boolean): Parameters<typeof guessing>[0] => ({
-    ...platform,
-    verify: () => new Promise((resolve) => setTimeout(resolve, 1, answer)),
-  });
   const bytes = new Uint8Array(1);
+  const later = <T>(value: T): Promise<T> => new Promise((resolve) => setTimeout(resolve, 1, value));
 
   it('have at most so many under way at once', async () => {
     let running = 0;
     let most = 0;
-    const slow = guessing({
-      ...platform,
-      verify: async () => {
-        most = Math.max(most, ++running);
-        await new Promise((resolve) => setTimeout(resolve, 1));
-        running -= 1;
-        return true;
-      },
+    let asked = 0;
+    const slow = guessing(platform, async (batch) => {
+      asked += batch.length;
+      most = Math.max(most, (running += batch.length));
+      await later(null);
+      running -= batch.length;
+      return true;
     });
-    for (let n = 0; n < 3 * limits.verifyWindow; n += 1) await slow.verify(bytes, bytes, bytes);
+    const count = 3 * limits.verifyWindow + 5;
+    for (let n = 0; n < count; n += 1) await slow.verify(bytes, bytes, bytes);
     await slow.settle();
     expect(most).toBe(limits.verifyWindow);
-    expect(running).toBe(0);
+    expect({ asked, running }).toEqual({ asked: count, running: 0 });
   });
 
   it('settle only when all of them hold', async () => {
-    const right = guessing(answering(true));
+    const right = guessing(platform, () => later(true));
     expect(right.verify(bytes, bytes, bytes)).toBe(true);
     await expect(right.settle()).resolves.toBeUndefined();
-    const wrong = guessing(answering(false));
+    const wrong = guessing(platform, () => later(false));
     expect(wrong.verify(bytes, bytes, bytes)).toBe(true);
     await expect(wrong.settle()).rejects.toBeInstanceOf(WrongGuess);
     expect(() => wrong.verify(bytes, bytes, bytes)).toThrow(WrongGuess);
+  });
+
+  it('that cannot be checked are not taken for good', async () => {
+    const broken = guessing(platform, () => Promise.reject(new Error('the other worker ended')));
+    expect(broken.verify(bytes, bytes, bytes)).toBe(true);
+    await expect(broken.settle()).rejects.toThrow('the other worker ended');
+  });
+
+  it('are all asked about, the last ones too', async () => {
+    const log = logOf();
+    const shown = { publicKey: installationKey.publicKeyPem, checkpoint: log.checkpoint(), rotations: [] };
+    const asked: number[] = [];
+    const verdict = await checkLog(
+      platform,
+      known,
+      shown,
+      log.page,
+      () => {},
+      async (batch) => {
+        asked.push(batch.length);
+        return inThisThread(platform)(batch);
+      },
+    );
+    expect(verdict.ok).toBe(true);
+    // Seven receipts, three of them decided by a person, and the signed state of the log.
+    expect(asked.reduce((sum, count) => sum + count, 0)).toBe(11);
   });
 
   it('hold for real keys only', async () => {

@@ -30,7 +30,7 @@ import type {
   ReceiptVerdict,
   Shown,
 } from './verify-contract.ts';
-import { guessing, spkiOf, WrongGuess } from './verify-platform.ts';
+import { guessing, inThisThread, spkiOf, WrongGuess, type Signatures } from './verify-platform.ts';
 
 const encoder = new TextEncoder();
 const nothing = new Uint8Array();
@@ -259,8 +259,8 @@ const receiptsFrom = async function* (
 };
 
 /**
- * Checks the whole log. Signatures are first taken for good and checked beside the rest; when one is not, everything is
- * checked again, one by one, so that what is wrong is named.
+ * Checks the whole log. Signatures are first taken for good while `hold` checks them beside the rest; when one is not,
+ * everything is checked again, one by one, so that what is wrong is named.
  */
 export const checkLog = async (
   platform: VerifyPlatform,
@@ -268,6 +268,7 @@ export const checkLog = async (
   shown: Shown,
   page: (afterSeq: number) => Promise<LogPage>,
   progress: (progress: Progress) => void,
+  hold: Signatures = inThisThread(platform),
 ): Promise<LogVerdict> => {
   const began = performance.now();
   const ground = await groundOf(platform, known, shown);
@@ -288,7 +289,7 @@ export const checkLog = async (
       request,
       receiptsFrom(page, (done) => progress({ done, slow })),
     );
-  const quick = guessing(platform);
+  const quick = guessing(platform, hold);
   const result = await run(quick, false)
     .then(async (found) => {
       await quick.settle();

@@ -40,47 +40,66 @@ export const webPlatform = (): VerifyPlatform => {
   };
 };
 
+/** A question to `VerifyPlatform.verify`. */
+export type Signed = Parameters<VerifyPlatform['verify']>;
+/** Whether all of them hold. */
+export type Signatures = (asked: readonly Signed[]) => Promise<boolean>;
+
+export const inThisThread =
+  (platform: VerifyPlatform): Signatures =>
+  async (asked) => {
+    for (const each of asked) if (!(await platform.verify(...each))) return false;
+    return true;
+  };
+
 /** A signature that was taken for good is not. */
 export class WrongGuess extends Error {
   override readonly name = 'WrongGuess';
 }
 
 /**
- * A platform that takes every signature for good while it is being checked beside the rest, at most `verifyWindow` at
- * once. What was found with it holds only when `settle` resolves; a single signature that does not hold makes `verify`
- * and `settle` throw WrongGuess, and everything must be checked again with `platform` itself.
+ * A platform that takes every signature for good while `hold` checks it beside the rest, at most `verifyWindow` at once.
+ * What was found with it holds only when `settle` resolves; a single signature that does not hold makes `verify` and
+ * `settle` throw WrongGuess, and everything must be checked again with `platform` itself.
  */
-export const guessing = (platform: VerifyPlatform): VerifyPlatform & { settle(): Promise<void> } => {
+export const guessing = (platform: VerifyPlatform, hold: Signatures): VerifyPlatform & { settle(): Promise<void> } => {
+  let batch: Signed[] = [];
   let running = 0;
   let failure: unknown = null;
   let waiting: { readonly most: number; readonly go: () => void } | null = null;
   const stopIfWrong = (): void => {
     if (failure !== null) throw failure;
   };
-  const atMost = (most: number): Promise<void> =>
-    running <= most ? Promise.resolve() : new Promise((go) => (waiting = { most, go }));
-  const check = async (spki: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<void> => {
+  const check = async (asked: readonly Signed[]): Promise<void> => {
     try {
-      if (!(await platform.verify(spki, message, signature))) failure ??= new WrongGuess('a signature does not hold');
+      if (!(await hold(asked))) failure ??= new WrongGuess('a signature does not hold');
     } catch (error) {
       failure ??= error;
     }
-    running -= 1;
+    running -= asked.length;
     if (waiting === null || running > waiting.most) return;
     waiting.go();
     waiting = null;
   };
-  const start = (...asked: Parameters<typeof check>): boolean => {
-    stopIfWrong();
-    running += 1;
-    void check(...asked);
-    return true;
+  const flush = (): void => {
+    const asked = batch;
+    batch = [];
+    running += asked.length;
+    if (asked.length > 0) void check(asked);
   };
+  const atMost = (most: number): Promise<void> =>
+    running <= most ? Promise.resolve() : new Promise((go) => (waiting = { most, go }));
   return {
     ...platform,
-    verify: (...asked) =>
-      running < limits.verifyWindow ? start(...asked) : atMost(limits.verifyWindow / 2).then(() => start(...asked)),
+    verify: (...asked) => {
+      stopIfWrong();
+      batch.push(asked);
+      if (batch.length < limits.verifyBatch) return true;
+      flush();
+      return running < limits.verifyWindow ? true : atMost(limits.verifyWindow / 2).then(() => true);
+    },
     settle: async () => {
+      flush();
       await atMost(0);
       stopIfWrong();
     },

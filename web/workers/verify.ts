@@ -1,5 +1,5 @@
 /** The page's side of the verifier: a worker that is started by the first check and ends when idle or stopped. */
-import { proxy, wrap, type Remote } from 'comlink';
+import { proxy, transfer, wrap, type Remote } from 'comlink';
 import { scriptUrl } from '#lib/link/trusted.ts';
 import type { Known, LogPage, LogVerdict, Progress, ReceiptProof, ReceiptVerdict, Shown } from './verify-contract.ts';
 import type { Verifier } from './verify.worker.ts';
@@ -60,15 +60,19 @@ export const verifyLog = async (
   on: { page(afterSeq: number): Promise<LogPage>; progress(progress: Progress): void },
   signal: AbortSignal,
 ): Promise<LogVerdict> => {
-  const { api, broken, end } = start();
+  const [main, other] = [start(), start()];
   const stopped = new Promise<never>((_, reject) => {
     signal.addEventListener('abort', () => reject(new Stopped()), { once: true });
   });
+  const between = new MessageChannel();
   try {
     signal.throwIfAborted();
-    const work = api.verifyLog(known, shown, proxy(on.page), proxy(on.progress));
-    return await Promise.race([work, broken, stopped]);
+    void other.api.serve(transfer(between.port1, [between.port1]));
+    const port = transfer(between.port2, [between.port2]);
+    const work = main.api.verifyLog(known, shown, proxy(on.page), proxy(on.progress), port);
+    return await Promise.race([work, main.broken, other.broken, stopped]);
   } finally {
-    end();
+    main.end();
+    other.end();
   }
 };
