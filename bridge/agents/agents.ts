@@ -15,6 +15,7 @@ import type { AgentSummary } from '#protocol/methods/conversation.ts';
 import { z } from '#protocol/schema.ts';
 import { catalogue, customEntry, unaskedWhy, type CatalogueEntry } from './catalogue.ts';
 import { bestEffort, holdingWhenAsked, type Holding } from './containment.ts';
+import type { Tx } from '../ledger/contract.ts';
 import type { AgentProcess, Agents, StartRequest } from './contract.ts';
 import { closeInherited } from './descriptors.ts';
 import { agentEnvironment, type AgentEnvironment } from './environment.ts';
@@ -25,7 +26,8 @@ import { killTree, signal } from './tree.ts';
 /** What the operator added or changed; one JSON text for each agent id. The ledger keeps it. */
 export interface AgentStore {
   rows(): readonly { readonly agentId: string; readonly spec: string }[];
-  put(agentId: string, spec: string): Promise<void>;
+  /** `signed` runs in the same transaction. */
+  put(agentId: string, spec: string, signed?: (tx: Tx) => void): Promise<void>;
   remove(agentId: string): Promise<void>;
 }
 
@@ -139,12 +141,7 @@ class Registry implements Agents {
     return this.#summary(entry);
   }
 
-  async add(spec: {
-    title: string;
-    command: string;
-    args: readonly string[];
-    env: readonly { name: string; value: string }[];
-  }): Promise<AgentSummary> {
+  async add(spec: Parameters<Agents['add']>[0], signed?: (tx: Tx, agentId: string) => void): Promise<AgentSummary> {
     const agentId = spec.title
       .toLowerCase()
       .replace(/[^a-z0-9]+/g, '-')
@@ -162,6 +159,7 @@ class Registry implements Agents {
     await this.#options.store.put(
       agentId,
       JSON.stringify({ custom: { title: spec.title, command: spec.command, args: spec.args, env: spec.env } }),
+      (tx) => signed?.(tx, agentId),
     );
     return this.probe(agentId);
   }

@@ -16,6 +16,7 @@ import type {
   ToolStatus,
 } from '#protocol/events.ts';
 import type { AgentSummary, PromptPart } from '#protocol/methods/conversation.ts';
+import type { Tx } from '../ledger/contract.ts';
 
 /** Merged state of a tool call: what an approval is decided on. */
 export interface ToolCallState {
@@ -196,12 +197,16 @@ export interface Agents {
   list(): AgentSummary[];
   get(agentId: string): AgentSummary | null;
   probe(agentId: string): Promise<AgentSummary>;
-  add(spec: {
-    title: string;
-    command: string;
-    args: readonly string[];
-    env: readonly { name: string; value: string }[];
-  }): Promise<AgentSummary>;
+  /** `signed` runs in the transaction that stores it. @throws Refusal already_exists, agent_missing, bad_request */
+  add(
+    spec: {
+      title: string;
+      command: string;
+      args: readonly string[];
+      env: readonly { name: string; value: string }[];
+    },
+    signed?: (tx: Tx, agentId: string) => void,
+  ): Promise<AgentSummary>;
   enable(agentId: string, enabled: boolean): Promise<AgentSummary>;
   setDefault(agentId: string): Promise<AgentSummary>;
   remove(agentId: string): Promise<void>;

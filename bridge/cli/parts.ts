@@ -83,7 +83,11 @@ export const compose = async (options: {
   const agents = createAgents({
     store: {
       rows: () => ledger.read.agents(),
-      put: (agentId, spec) => ledger.commit((tx) => tx.putAgent(agentId, spec)),
+      put: (agentId, spec, signed) =>
+        ledger.commit((tx) => {
+          tx.putAgent(agentId, spec);
+          signed?.(tx);
+        }),
       remove: async (agentId) => void (await ledger.commit((tx) => tx.removeAgent(agentId))),
     },
     hidden,

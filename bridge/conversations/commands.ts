@@ -7,7 +7,7 @@ import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
 import { toBase64 } from '#protocol/receipts.ts';
-import type { ReceiptReader, StandingAnswer } from '../approvals/contract.ts';
+import type { ReceiptReader, Seal, StandingAnswer } from '../approvals/contract.ts';
 import type { Call, Dispatch } from '../gate/contract.ts';
 import type { CheckpointRow, Sink, Tx } from '../ledger/contract.ts';
 import { exportConversation } from './export.ts';
@@ -66,6 +66,21 @@ const standingOf = (actor: Actor, value: 'allow' | 'deny' | undefined): Standing
 const plain = (risks: readonly { code: string; sentence: string }[]): { code: string; sentence: string }[] =>
   risks.map(({ code, sentence }) => ({ code, sentence }));
 
+/** Another program may act here from now on: signed like trust (R-01). Values of variables may be secrets and stay out. */
+const signAgent = (seal: Seal, tx: Tx, actor: Actor, agentId: string, spec: Params<'agent.add'>): void => {
+  const { title, command, args, env } = spec;
+  const [shownTitle, program] = [title.toWellFormed(), command.toWellFormed()];
+  const detail = {
+    kind: 'agent.add',
+    agentId,
+    title: shownTitle,
+    command: program,
+    args: args.map((each) => each.toWellFormed()),
+    env: env.map(({ name }) => name.toWellFormed()),
+  };
+  seal.sign(tx, { kind: 'trust', actor, detail, sentence: `Added the agent ${shownTitle}, which runs ${program}` });
+};
+
 /** Effects outside the database: `running` is durable before them, and they are never repeated by themselves (D-32). */
 const external: ReadonlySet<MethodName> = new Set(['workspace.create', 'workspace.reset', 'conversation.restart']);
 
@@ -80,7 +95,10 @@ export const createCommands = (
   const operations = createOperations(ledger);
 
   const commands: Commands = {
-    'agent.add': async ({ params }) => changed('agents', await agents.add(params)),
+    'agent.add': async ({ params, actor }) => {
+      const added = await agents.add(params, (tx, agentId) => signAgent(rooms.seal, tx, actor, agentId, params));
+      return changed('receipts', changed('agents', added));
+    },
     'agent.enable': async ({ params }) => changed('agents', await agents.enable(params.agentId, params.enabled)),
     'agent.list': () => ({ agents: agents.list() }),
     'agent.probe': async ({ params }) => changed('agents', await agents.probe(params.agentId)),

@@ -38,6 +38,12 @@ const conversationRow = (row: Stored<ConversationRow, 'full' | 'archived'>): Con
   archived: row.archived === 1,
 });
 
+const toVerify = `SELECT receipt.*, action.bytes AS action, substr(logNode.hashes, 1, 32) AS leaf,
+    action.bytes IS NULL AND receipt.conversationId IS NOT NULL
+      AND NOT EXISTS (SELECT 1 FROM conversation WHERE conversationId = receipt.conversationId) AS actionDeleted
+  FROM receipt LEFT JOIN action ON action.sha256 = receipt.actionSha256 LEFT JOIN logNode ON logNode.seq = receipt.seq
+  WHERE receipt.seq > ? ORDER BY receipt.seq`;
+
 export const makeReads = (sql: Statements): Reads => {
   const conversation: Reads['conversation'] = (conversationId) => {
     const row = sql.get<Stored<ConversationRow, 'full' | 'archived'>>(
@@ -86,15 +92,14 @@ export const makeReads = (sql: Statements): Reads => {
   const session = (row: Stored<SessionRow, 'revoked'>): SessionRow => ({ ...row, revoked: row.revoked === 1 });
 
   /** In pages, so that a commit between two rows never meets an open cursor. */
-  const paged = function* <Row extends { readonly seq: number }>(text: string, afterSeq = 0): Generator<Row> {
+  const paged = function* <Row extends { readonly seq: number }>(
+    page: (after: number, limit: number) => Row[],
+    afterSeq = 0,
+  ): Generator<Row> {
     for (let after = afterSeq; ;) {
-      const page = sql.all<Row>(
-        `${text} WHERE receipt.seq > ? ORDER BY receipt.seq LIMIT ?`,
-        after,
-        limits.pageReceipts,
-      );
-      yield* page;
-      const last = page.at(-1);
+      const rows = page(after, limits.pageReceipts);
+      yield* rows;
+      const last = rows.at(-1);
       if (last === undefined) return;
       after = last.seq;
     }
@@ -112,17 +117,11 @@ export const makeReads = (sql: Statements): Reads => {
     receiptsOf: (approvalId) =>
       sql.all<ReceiptRow>('SELECT * FROM receipt WHERE approvalId = ? ORDER BY seq', approvalId),
     receipts,
-    allReceipts: () => paged<ReceiptRow>('SELECT * FROM receipt'),
-    *toVerify(afterSeq) {
-      const rows = paged<Stored<VerifyRow, 'actionDeleted'>>(
-        `SELECT receipt.*, action.bytes AS action, substr(logNode.hashes, 1, 32) AS leaf,
-           action.bytes IS NULL AND receipt.conversationId IS NOT NULL
-             AND NOT EXISTS (SELECT 1 FROM conversation WHERE conversationId = receipt.conversationId) AS actionDeleted
-         FROM receipt LEFT JOIN action ON action.sha256 = receipt.actionSha256 LEFT JOIN logNode ON logNode.seq = receipt.seq`,
-        afterSeq,
-      );
-      for (const row of rows) yield { ...row, actionDeleted: row.actionDeleted === 1 };
-    },
+    allReceipts: () =>
+      paged((after, limit) =>
+        sql.all<ReceiptRow>('SELECT * FROM receipt WHERE seq > ? ORDER BY seq LIMIT ?', after, limit),
+      ),
+    toVerify: (afterSeq) => paged((after, limit) => sql.bare<VerifyRow>(`${toVerify} LIMIT ?`, after, limit), afterSeq),
     rotations: () => sql.all<ReceiptRow>("SELECT * FROM receipt WHERE kind = 'key-rotation' ORDER BY seq"),
     logSize: () => sql.get<{ size: number }>('SELECT coalesce(max(seq), 0) AS size FROM logNode')?.size ?? 0,
     logNode: (level, index) => {
@@ -147,7 +146,7 @@ export const makeReads = (sql: Statements): Reads => {
       )?.pending ?? 0,
     rules: () =>
       sql
-        .all<Stored<RuleRow, 'enabled'>>('SELECT * FROM rule ORDER BY createdAt, ruleId')
+        .all<Stored<RuleRow, 'enabled'>>('SELECT * FROM rule ORDER BY createdAt, rowid')
         .map((row) => ({ ...row, enabled: row.enabled === 1 })),
     ruleHits: (ruleId, after) =>
       sql.get<{ hits: number }>('SELECT count(*) AS hits FROM ruleHit WHERE ruleId = ? AND at > ?', ruleId, after)

@@ -29,6 +29,7 @@ export interface RulebookOptions {
   readonly agentTitle: (agentId: string) => string | null;
 }
 
+const tooMany = 'As many rules are saved as allowed. Remove one first.';
 const generationName = 'policy.generation';
 const presetName = 'policy.preset';
 const digestName = 'policy.digest';
@@ -61,10 +62,10 @@ const computeDigest = (read: Pick<Reads, 'rules'>): string =>
 export const rulesDigest = (read: Pick<Reads, 'rules' | 'meta'>): string =>
   read.meta(digestName) ?? computeDigest(read);
 
-export const namesOf = (read: Pick<Reads, 'workspaces'>, agentTitle: RulebookOptions['agentTitle']): RuleNames => ({
-  agent: agentTitle,
-  workspace: (workspaceId) => read.workspaces().find((row) => row.workspaceId === workspaceId)?.path ?? null,
-});
+const namesOf = (read: Pick<Reads, 'workspaces'>, agentTitle: RulebookOptions['agentTitle']): RuleNames => {
+  const paths = new Map(read.workspaces().map(({ workspaceId, path }) => [workspaceId, path]));
+  return { agent: agentTitle, workspace: (workspaceId) => paths.get(workspaceId) ?? null };
+};
 
 const rowOf = (draft: RuleDraft, source: RuleSource, sentence: string, at: number): RuleRow => ({
   ruleId: uuidv7(at, randomBytes),
@@ -84,8 +85,7 @@ export const saveRule = (tx: Tx, draft: RuleDraft, source: RuleSource, sentence:
   if (problem !== null) throw new Refusal('invalid_rule', { message: problem });
   const rows = tx.rules();
   const known = rows.find((row) => row.source === source && same(draftOf(row), draft));
-  if (known === undefined && rows.length >= limits.rules)
-    throw new Refusal('invalid_rule', { message: 'As many rules are saved as allowed. Remove one first.' });
+  if (known === undefined && rows.length >= limits.rules) throw new Refusal('invalid_rule', { message: tooMany });
   const row = known ?? rowOf(draft, source, sentence, at);
   if (known === undefined) tx.putRule(row);
   else tx.changeRule(known.ruleId, { enabled: true });
@@ -148,12 +148,15 @@ export const createRulebook = (options: RulebookOptions): Rulebook => {
 
   /** The rows of one source become exactly these; those that said the same keep their history. Returns all that changed. */
   const replace = (tx: Tx, source: RuleSource, drafts: readonly RuleDraft[], at: number): RuleRow[] => {
-    const before = tx.rules().filter((row) => row.source === source);
-    const gone = before.filter((row) => !drafts.some((draft) => same(draft, draftOf(row))));
+    const rows = tx.rules();
+    const wanted = new Map(drafts.map((draft) => [canonical(draft), draft]));
+    const before = rows.filter((row) => row.source === source).map((row) => ({ row, key: canonical(draftOf(row)) }));
+    const gone = before.filter(({ key }) => !wanted.delete(key)).map(({ row }) => row);
+    if (rows.length - gone.length + wanted.size > limits.rules) throw new Refusal('invalid_rule', { message: tooMany });
+    const known = names(tx);
+    const added = [...wanted.values()].map((draft) => rowOf(draft, source, ruleSentence(draft, known), at));
     for (const row of gone) tx.changeRule(row.ruleId, 'remove');
-    const added = drafts
-      .filter((draft) => !before.some((row) => same(draft, draftOf(row))))
-      .map((draft) => saveRule(tx, draft, source, ruleSentence(draft, names(tx)), at));
+    for (const row of added) tx.putRule(row);
     return [...gone, ...added];
   };
 
@@ -254,20 +257,22 @@ export const createRulebook = (options: RulebookOptions): Rulebook => {
       if (text === null) return { rules: [], problem: null };
       const read = suggestionsOf(text, workspaceId);
       if (typeof read === 'string') return { rules: [], problem: read };
-      const saved = ledger.read.rules().map(draftOf);
+      const saved = new Set(ledger.read.rules().map((row) => canonical(draftOf(row))));
+      const known = names(ledger.read);
       const rules = read.map((draft) => ({
         draft,
-        sentence: ruleSentence(draft, names(ledger.read)),
-        saved: saved.some((each) => same(each, draft)),
+        sentence: ruleSentence(draft, known),
+        saved: saved.has(canonical(draft)),
       }));
       return { rules, problem: null };
     },
 
     test: (request, trusted, drafts) => {
       const at = now();
+      const known = names(ledger.read);
       const tried = drafts?.map((draft, index): Rule => ({
         ruleId: `00000000-0000-7000-8000-${index.toString(16).padStart(12, '0')}`,
-        sentence: ruleSentence(draft, names(ledger.read)),
+        sentence: ruleSentence(draft, known),
         enabled: true,
         draft,
         used: 0,

@@ -22,7 +22,7 @@ const effectWords: Record<PolicyEffect, string> = {
 };
 const riskWords: Readonly<Record<string, string>> = {
   outside: 'reach outside the workspace',
-  redirect_outside: 'write outside the workspace',
+  redirect_outside: 'redirect out of it',
   secret: 'touch secret files',
   secret_shaped: 'carry something shaped like a secret',
   agent_config: 'touch configuration of agents, editors or git',
@@ -105,8 +105,9 @@ export const ruleSentence = (
   const who = draft.agentId === null ? 'Any agent' : (names.agent(draft.agentId) ?? draft.agentId);
   const path = draft.workspaceId === null ? null : names.workspace(draft.workspaceId);
   const where = draft.workspaceId === null ? 'any workspace' : (path ?? 'a workspace that is gone');
+  const at = draft.effect === 'ask' && draft.workspaceId === null ? '' : ` in ${where}`;
   const what = exact === undefined || draft.match.by !== 'exact' ? '' : `: ${exact.headline}`;
-  return visible(`${who} ${may[draft.effect]} ${verb(draft, exact)} in ${where}${bounds(draft)}${what}`)
+  return visible(`${who} ${may[draft.effect]} ${verb(draft, exact)}${at}${bounds(draft)}${what}`)
     .slice(0, 1000)
     .toWellFormed();
 };
