@@ -253,7 +253,8 @@ const operandsOf = (name: string, args: readonly Word[]): readonly Word[] => {
 };
 
 const notePaths = (sheet: Sheet, name: string, args: readonly Word[], scope: Scope): void => {
-  if (textPrograms.has(name)) return;
+  // What ssh is given is run on the other machine.
+  if (textPrograms.has(name) || name === 'ssh') return;
   const isFiles = filePrograms.has(name) || name === 'find';
   // A slash alone does not make a path of a branch, a package or a resource.
   const isNamed = name === 'git' || remoteNames.has(name) || installOf(name, args) !== null;
