@@ -30,6 +30,7 @@ describe('documentation', () => {
     'README.md',
     'docs/ARCHITECTURE.md',
     'docs/PROTOCOL.md',
+    'docs/RECEIPTS.md',
     'docs/THREATS.md',
     'docs/GLOSSARY.md',
     'docs/CONTRIBUTING.md',
@@ -41,7 +42,9 @@ describe('documentation', () => {
     expect(links.filter((link) => !existsSync(`${folder}${link}`))).toEqual([]);
   });
   it('names every verb of the bridge in the README', () => {
-    const verbs = [...doc('bridge/cli/verbs.ts').matchAll(/^ {2}(\w+): async \(\) =>/gm)].map((match) => match[1] ?? '');
+    const verbs = [...doc('bridge/cli/verbs.ts').matchAll(/^ {2}(\w+): async \(\) =>/gm)].map(
+      (match) => match[1] ?? '',
+    );
     expect(verbs.length).toBeGreaterThan(8);
     expect(verbs.filter((verb) => !doc('README.md').includes(`\`${verb}\``))).toEqual([]);
   });
