@@ -39,7 +39,15 @@ const stored = (node: NodeReader, level: number, index: number): Uint8Array => {
  * that signed. Every member is base64 or fixed, so there is nothing to escape.
  */
 export const leafBody = (payloadSha256: Uint8Array, signature: Uint8Array, publicKeySpki: Uint8Array): string =>
-  `{"apiVersion":"0.0.2","kind":"dsse","spec":{"dsseV002":{"payloadHash":{"algorithm":"SHA2_256","digest":"${toBase64(payloadSha256)}"},"signatures":[{"content":"${toBase64(signature)}","verifier":{"keyDetails":"PKIX_ED25519","publicKey":{"rawBytes":"${toBase64(publicKeySpki)}"}}}]}}}`;
+  `{"apiVersion":"0.0.2","kind":"dsse","spec":{"dsseV002":{"payloadHash":{"algorithm":"SHA2_256","digest":"${toBase64(payloadSha256)}"},"signatures":[{"content":"${toBase64(signature)}","verifier":{"keyDetails":"PKIX_ED25519","publicKey":{"rawBytes":"${keyText(publicKeySpki)}"}}}]}}}`;
+
+/** One key stands in thousands of leaves. */
+const keyTexts = new WeakMap<Uint8Array, string>();
+const keyText = (publicKeySpki: Uint8Array): string => {
+  const text = keyTexts.get(publicKeySpki) ?? toBase64(publicKeySpki);
+  keyTexts.set(publicKeySpki, text);
+  return text;
+};
 
 /** RFC 6962 2.1: SHA-256(0x00 ‖ data). */
 export const leafHash = (platform: HashPlatform, data: Uint8Array): Steps<Uint8Array> => {

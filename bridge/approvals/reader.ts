@@ -40,7 +40,7 @@ export const sealedOf = (read: Reads, row: ReceiptRow): SealedReceipt => {
   const { conversationId, actionSha256 } = row;
   const action = actionSha256 === null ? null : read.action(actionSha256);
   const actionDeleted = action === null && conversationId !== null && read.conversation(conversationId) === null;
-  return sealed({ ...row, action, actionDeleted, leaf: read.logNode(0, row.seq - 1) });
+  return sealed({ ...row, action, actionDeleted: Number(actionDeleted), leaf: read.logNode(0, row.seq - 1) });
 };
 
 const sealed = (row: VerifyRow): SealedReceipt => {
@@ -50,7 +50,7 @@ const sealed = (row: VerifyRow): SealedReceipt => {
     signature: row.signature,
     keyId: row.keyId,
     action: row.action,
-    actionDeleted: row.actionDeleted,
+    actionDeleted: row.actionDeleted === 1,
     leaf: row.leaf,
     stored: { seq, receiptId, kind, at, conversationId, approvalId, value, outcome, by, actionSha256 },
   };
@@ -182,12 +182,12 @@ const sealedView = (row: VerifyRow, actionUnits: number): SealedView => {
     seq: row.seq,
     envelope: envelopeText(row),
     action: fits ? text : null,
-    actionDeleted: row.actionDeleted,
+    actionDeleted: row.actionDeleted === 1,
   };
 };
 const viewOf = (read: Reads, row: ReceiptRow, actionUnits: number): SealedView => {
   const { action, actionDeleted } = sealedOf(read, row);
-  return sealedView({ ...row, action, actionDeleted: actionDeleted === true, leaf: null }, actionUnits);
+  return sealedView({ ...row, action, actionDeleted: Number(actionDeleted), leaf: null }, actionUnits);
 };
 const unitsOf = (view: SealedView): number => JSON.stringify(view).length;
 

@@ -69,8 +69,8 @@ export interface ReceiptRow {
 
 export interface VerifyRow extends ReceiptRow {
   readonly action: Uint8Array | null;
-  /** Its conversation was deleted, and the action with it. */
-  readonly actionDeleted: boolean;
+  /** 1: its conversation was deleted, and the action with it. */
+  readonly actionDeleted: number;
   /** As the log holds it; null where the receipt is older than the log. */
   readonly leaf: Uint8Array | null;
 }

@@ -26,6 +26,11 @@ export class Statements {
       .map((row) => ({ ...row }) as Row);
   }
 
+  /** The same without the copies, for thousands: rows without a prototype, of which members are read and nothing else. */
+  bare<Row>(text: string, ...values: Value[]): Row[] {
+    return this.#prepare(text).all(...values) as Row[];
+  }
+
   /** Row by row; the caller may stop early. Not to be interleaved with itself. */
   *each<Row>(text: string, ...values: Value[]): Generator<Row> {
     for (const row of this.#prepare(text).iterate(...values)) yield row as Row;

@@ -17,6 +17,7 @@ import {
   keyringIn,
   nodePlatform,
   rotationsOf,
+  sealedOf,
   verifyAll,
   verifyAllAhead,
 } from '../../bridge/approvals/reader.ts';
@@ -480,7 +481,8 @@ describe('a change of the signing key (R-26)', () => {
   });
   it('a change that only one of the keys signed is none', async () => {
     await state.rotate(operator, nothingStored);
-    const sealed = [...state.ledger.read.toVerify(0)];
+    const { read } = state.ledger;
+    const sealed = [...read.allReceipts()].map((row) => sealedOf(read, row));
     const { publicKeySpki } = state.seal.key;
     const request = { publicKeySpki, scope: 'all', rotations: rotationsOf(state.ledger.read) } as const;
     const found = verifySync(nodePlatform, request, sealed.slice(0, 2));
