@@ -211,6 +211,8 @@ export const compose = async (options: {
     bootId,
     log,
     stopAsked,
+    /** What is wrong with the record since the last time, for the terminal; null when nothing is. */
+    noticed: checkpoints?.noticed ?? null,
     /** The command table, with what only the listening process can answer. */
     dispatch: (facts: Pick<BridgeFacts, 'launch' | 'sessions' | 'revoke'> & { origin: () => string }): Dispatch =>
       createCommands(

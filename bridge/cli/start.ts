@@ -72,6 +72,7 @@ export const start: Verb = {
     const { parts, openGate } = await composed(directories, early);
     // Heard from here on: whoever reads the first line may stop us at once, and in order.
     const stopped = untilStopped(parts.stopAsked);
+    if (parts.noticed !== null) warn(parts.noticed);
     try {
       const gate = await openGate(parts, early);
       try {

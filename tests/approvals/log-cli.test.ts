@@ -112,6 +112,9 @@ describe('anchors and keys from the command line (R-26)', () => {
     writeFileSync(file, honest.replace(`\n${size}\n`, `\n${size + 1}\n`));
     expect((await on('doctor', '--json')).stdout).toContain('of another log, or not signed by its key');
     expect((await on('verify', '--all')).code).toBe(1);
+    const started = await new Bridge(state.path).start();
+    expect(started.log).toContain('of another log, or not signed by its key');
+    await started.stop();
     writeFileSync(file, honest);
     expect((await on('verify', '--all')).code).toBe(0);
   });
