@@ -4,24 +4,24 @@
  * its receipt are committed, and nothing but a decision, the agent, an ending or time resolves it.
  * Held by the conversations room; the gate reaches it through the command table.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
-import type { ApprovalOption, WithdrawReason } from '#protocol/events.ts';
+import type { WithdrawReason } from '#protocol/events.ts';
 import { uuidv7 } from '#protocol/ids.ts';
 import type { Json } from '#protocol/json.ts';
 import { limits } from '#protocol/limits.ts';
 import type { Params } from '#protocol/methods.ts';
 import type { PolicyAnswer } from '#protocol/policy.ts';
-import { decisionProofText, fromBase64 } from '#protocol/receipts.ts';
-import type { ApprovalRecord, Ledger, Tx } from '../ledger/contract.ts';
+import type { Ledger, Tx } from '../ledger/contract.ts';
 import { actionOf, isOnlyEffect } from './action.ts';
+import { automatic, offered, optionFor, prove, resolvedRefusal, verdictOf, type VerifyProof } from './answers.ts';
 import type { ApprovalRequest, Desk, StandingAnswer, Verdict } from './contract.ts';
 import { groundOf, pauseAfter } from './policy/ground.ts';
 import { offerRule } from './policy/offers.ts';
 import { policyRequest, type PolicyRequest } from './policy/request.ts';
-import { rulesAt } from './policy/rulebook.ts';
-import { evaluate } from './policy.ts';
+import { rulesAt, type Drafts } from './policy/rules.ts';
+import { evaluate, type Rule } from './policy.ts';
 import {
   putDecision,
   putExpiry,
@@ -30,7 +30,6 @@ import {
   putWithdrawal,
   recoverApprovals,
   requestNames,
-  ruleBase,
   type Card,
   type Ruling,
 } from './record.ts';
@@ -48,7 +47,7 @@ export interface DeskOptions {
   /** Ids and codes only; never a note, a path or a command. */
   readonly log: (line: string, about: Readonly<Record<string, string | number>>) => void;
   /** Ed25519; `verifyEd25519` of keys.ts. */
-  readonly verifyProof: (publicKeySpki: Uint8Array, message: Uint8Array, signature: Uint8Array) => boolean;
+  readonly verifyProof: VerifyProof;
   /** Effective trust of a workspace: nothing in it runs by itself, or all of that was accepted. Looks at the folder. */
   readonly trusted: (workspaceId: string) => boolean;
 }
@@ -63,49 +62,9 @@ interface Waiting extends Card {
   stopListening: () => void;
 }
 
-const utf8 = (text: string): Uint8Array => Buffer.from(text, 'utf8');
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const trustOf = (tx: Pick<Tx, 'trust'>, workspaceId: string): string | null =>
   tx.trust(workspaceId)?.fingerprint ?? null;
 const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;
-
-/** The option an automatic answer takes: once, never for ever; a no may be any no. Without one it is asked (T43). */
-const optionFor = (options: readonly ApprovalOption[], value: 'allow' | 'deny'): ApprovalOption | undefined => {
-  const meant = options.filter((option) => option.meaning === value);
-  const once = meant.find((option) => option.kind === (value === 'allow' ? 'allow_once' : 'reject_once'));
-  return once ?? (value === 'deny' ? meant[0] : undefined);
-};
-
-const resolvedRefusal = (state: Exclude<ApprovalRecord['state'], 'pending'>): Refusal => {
-  if (state === 'expired') return new Refusal('approval_expired');
-  return new Refusal(state === 'withdrawn' ? 'approval_withdrawn' : 'approval_already_decided');
-};
-
-const offered = (options: readonly ApprovalOption[], params: Decide): ApprovalOption => {
-  const option = options.find((candidate) => candidate.id === params.optionId);
-  // An option of unknown meaning is chosen only by its exact id, with the value the operator gave it (R-03).
-  if (option === undefined || (option.meaning !== 'other' && option.meaning !== params.value))
-    throw new Refusal('decision_not_offered');
-  return option;
-};
-
-/** What decides without asking, in this order: reject rule, allow rule, standing answer. */
-const automatic = (card: Card, policy: PolicyAnswer, always: StandingAnswer | undefined): Ruling | null => {
-  const value = policy.verdict === 'ask' ? always?.value : policy.verdict === 'allow' ? 'allow' : 'deny';
-  const option = value === undefined ? undefined : optionFor(card.request.options, value);
-  if (value === undefined || option === undefined) return null;
-  const base = { ...ruleBase, value, optionId: option.id, policyOutcome: policy.verdict };
-  if (policy.verdict === 'ask') return { ...base, rule: always?.rule ?? null };
-  return { ...base, rule: policy.ruleId, ruleSentence: `${policy.ruleId ?? ''} ${policy.because}`.slice(0, 1000) };
-};
-
-const verdictOf = (card: Card, ruling: Ruling, receiptId: string): Verdict => ({
-  value: ruling.value,
-  approvalId: card.approvalId,
-  receiptId,
-  optionId: ruling.optionId,
-  ...(ruling.note === undefined ? {} : { note: ruling.note }),
-});
 
 const openCard = (
   request: ApprovalRequest,
@@ -128,30 +87,15 @@ const openCard = (
   stopListening: () => undefined,
 });
 
-/** The proof of R-20 for a page; for the private socket an operator at a terminal, or an explicit and recorded `--yes`. */
-const prove = (
-  actor: Actor,
-  params: Decide,
-  digest: string,
-  verifyProof: DeskOptions['verifyProof'],
-): Pick<Ruling, 'by' | 'session' | 'proof'> => {
-  if (actor.kind !== 'browser') {
-    if (!actor.tty && params.yes !== true)
-      throw new Refusal('forbidden', { message: 'Deciding without a terminal needs --yes.' });
-    const by = actor.kind === 'cli' ? 'control-socket' : 'terminal';
-    return { by: 'cli', session: null, proof: { by, ...(params.yes === true ? { mark: '--yes' } : {}) } };
-  }
-  const { proof, approvalId, optionId: option, value, note = '' } = params;
-  const signature = proof === undefined ? null : fromBase64(proof.sig, 'base64url');
-  if (proof === undefined || signature === null || proof.keyId !== actor.keyId) throw new Refusal('invalid_proof');
-  const said = decisionProofText({ approval: approvalId, digest, option, value, noteSha256: sha256(note) });
-  if (!verifyProof(actor.publicKeySpki, utf8(said), signature)) throw new Refusal('invalid_proof');
-  return { by: 'operator', session: actor.sessionId, proof: { by: 'browser', keyId: proof.keyId, sig: proof.sig } };
-};
-
 /** Rules and trust as they are now must still let this answer stand; trust that changed is reviewed once more. */
-const checkPolicy = (tx: Tx, card: Waiting, value: 'allow' | 'deny', at: number): PolicyAnswer => {
-  const policy = evaluate(rulesAt(tx, at), card.policy, at);
+const checkPolicy = (
+  tx: Tx,
+  rules: readonly Rule[],
+  card: Waiting,
+  value: 'allow' | 'deny',
+  at: number,
+): PolicyAnswer => {
+  const policy = evaluate(rules, card.policy, at);
   if (value === 'deny') return policy;
   if (policy.verdict === 'reject') throw new Refusal('stale_policy');
   const trust = trustOf(tx, card.request.workspace.id);
@@ -166,6 +110,7 @@ export const createDesk = (options: DeskOptions): Desk => {
   const { ledger, seal, now, timers } = options;
   const waiting = new Map<string, Waiting>();
   const standing = new Map<string, StandingAnswer>();
+  const drafts: Drafts = new Map();
   /** Allowed, unused permissions by conversation: what a served effect may consume. Lives as long as the turn. */
   const unused = new Map<string, { approvalId: string; receiptId: string; effects: readonly Json[] }[]>();
 
@@ -247,7 +192,7 @@ export const createDesk = (options: DeskOptions): Desk => {
     const { conversationId, workspace } = card.request;
     const at = card.requestedAt;
     card.trust = trustOf(tx, workspace.id);
-    const rules = rulesAt(tx, at);
+    const rules = rulesAt(tx, at, drafts);
     const { paused } = groundOf(tx, conversationId, card.trust);
     const policy = evaluate(rules, { ...card.policy, trusted, paused }, at);
     putRequested(tx, card, action, policy.because);
@@ -265,7 +210,7 @@ export const createDesk = (options: DeskOptions): Desk => {
   /** Looked at only where it decides, for it reads the folder; a rule saved in the same instant finds it not trusted. */
   const isTrusted = (card: Waiting): boolean => {
     const at = card.requestedAt;
-    const would = evaluate(rulesAt(ledger.read, at), { ...card.policy, trusted: true }, at);
+    const would = evaluate(rulesAt(ledger.read, at, drafts), { ...card.policy, trusted: true }, at);
     return would.verdict === 'allow' && options.trusted(card.request.workspace.id);
   };
 
@@ -309,7 +254,8 @@ export const createDesk = (options: DeskOptions): Desk => {
     if (params.digest !== record.digest) throw new Refusal('digest_mismatch');
     const proven = prove(actor, params, record.digest, options.verifyProof);
     const option = offered(card.request.options, params);
-    const policy = checkPolicy(tx, card, params.value, now());
+    const at = now();
+    const policy = checkPolicy(tx, rulesAt(tx, at, drafts), card, params.value, at);
     // A proof is worth what its key is worth: the receipt with the page key precedes the first decision signed by it.
     if (actor.kind === 'browser') seal.session(tx, actor);
     const ruling: Ruling = {

@@ -12,7 +12,7 @@ import type { ReceiptRow, Tx } from '../ledger/contract.ts';
 import type { ApprovalRequest, Desk } from './contract.ts';
 import { covers } from './policy/matching.ts';
 import type { PolicyRequest } from './policy/request.ts';
-import { generation, rulesDigest, saveRule, signRuleChange } from './policy/rulebook.ts';
+import { generation, rulesDigest, saveRule, signRuleChange } from './policy/rules.ts';
 import { ruleSentence, type RuleNames } from './policy/sentences.ts';
 import type { DeskSeal } from './seal.ts';
 
