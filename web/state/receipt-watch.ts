@@ -1,6 +1,5 @@
 /** On each connection: whether the log still holds all that this browser has seen of it. Cheap; a real check follows on the receipt pages. */
 import { readPin } from '#lib/cache/pins.ts';
-import { words } from '#lib/text/receipts.en.ts';
 import type { App } from './app.svelte.ts';
 
 export const watchReceipts = async (app: App): Promise<void> => {
@@ -10,5 +9,7 @@ export const watchReceipts = async (app: App): Promise<void> => {
   const answer = await app.call('receipt.list', { limit: 1 });
   if (!answer.ok) return;
   const now = answer.value.receipts[0]?.seq ?? 0;
-  if (now < seen) app.receiptAlarm = words.problem.rollback;
+  if (now >= seen) return;
+  const { words } = await import('#lib/text/receipts.en.ts');
+  app.receiptAlarm = words.problem.rollback;
 };
