@@ -162,17 +162,39 @@ const compareShared = (folder: string, { origin, keys, note }: Shared): { proble
   return { problems, missing };
 };
 
+/** What is known beside the files: checkpoints kept elsewhere, and changes of the signing key since they were written. */
+export interface Elsewhere {
+  readonly checkpoints?: readonly KnownCheckpoint[];
+  readonly rotations?: readonly SealedReceipt[];
+}
 interface Gathered {
   readonly read: readonly FromFiles[];
   readonly rotations: readonly FromFiles[];
   readonly note: string | null;
+  readonly elsewhere: Elsewhere;
 }
 const rotationsIn = (read: readonly FromFiles[]): FromFiles[] =>
   read.filter(({ head }) => head?.kind === 'key-rotation');
 const sealedIn = (read: readonly FromFiles[]): SealedReceipt[] => read.flatMap(({ sealed }) => sealed ?? []);
 
-const sharedOf = (publicKeySpki: Uint8Array, { read, rotations, note }: Gathered): Shared => {
-  const keyring = inSync(keyringOf(nodePlatform, publicKeySpki, sealedIn(rotations)));
+const allRotations = ({ rotations, elsewhere }: Gathered): SealedReceipt[] => [
+  ...sealedIn(rotations),
+  ...(elsewhere.rotations ?? []),
+];
+
+/** The key a folder was written with: its own public.pem where that leads to the given key, which else it must be. */
+const writtenWith = (folder: string, given: Uint8Array, gathered: Gathered): Uint8Array => {
+  const own = publicKeyOf(textAt(join(folder, 'public.pem')) ?? '');
+  const keyring = inSync(keyringOf(nodePlatform, given, allRotations(gathered)));
+  const isOurs = [...keyring.values()].some(
+    ({ publicKeySpki }) => own !== null && Buffer.from(own).equals(publicKeySpki),
+  );
+  return own !== null && isOurs ? own : given;
+};
+
+const sharedOf = (publicKeySpki: Uint8Array, { read, note, rotations }: Gathered, more: Elsewhere = {}): Shared => {
+  const known = [...sealedIn(rotations), ...(more.rotations ?? [])];
+  const keyring = inSync(keyringOf(nodePlatform, publicKeySpki, known));
   const heads = rotations.flatMap(({ head }) => head ?? []);
   const keys = keysOf(keyring, heads);
   const origin = read.find(({ head }) => head !== null)?.head?.origin ?? '';
@@ -182,12 +204,12 @@ const sharedOf = (publicKeySpki: Uint8Array, { read, rotations, note }: Gathered
 const together = (
   publicKeySpki: Uint8Array,
   scope: 'some' | 'one',
-  { read, rotations, note }: Gathered,
-  known: readonly KnownCheckpoint[],
+  gathered: Gathered,
   more: { readonly problems: readonly Finding[]; readonly missing: readonly string[] },
 ): VerifyReport => {
-  const checkpoints = [...(note === null ? [] : [{ note, place: 'checkpoint' }]), ...known];
-  const request = { publicKeySpki, scope, rotations: sealedIn(rotations), checkpoints };
+  const { read, note, elsewhere } = gathered;
+  const checkpoints = [...(note === null ? [] : [{ note, place: 'checkpoint' }]), ...(elsewhere.checkpoints ?? [])];
+  const request = { publicKeySpki, scope, rotations: allRotations(gathered), checkpoints };
   const { last: _, ...verification } = verifySync(nodePlatform, request, sealedIn(read));
   const problems = [...more.problems, ...read.flatMap((each) => each.problems), ...verification.problems];
   const notes = [...verification.notes, ...more.missing.map((name) => finding(null, 'files', `${name} is not here.`))];
@@ -195,15 +217,8 @@ const together = (
   return report({ ok: problems.length === 0, receipts: read.length, problems, notes, incomplete });
 };
 
-/**
- * A folder made by `exportReceipts`. `publicKeySpki` is the installation's key or the one given with --key; `known` are
- * checkpoints kept elsewhere.
- */
-export const verifyFolder = (
-  folder: string,
-  publicKeySpki: Uint8Array,
-  known: readonly KnownCheckpoint[] = [],
-): VerifyReport => {
+/** A folder made by `exportReceipts`. `publicKeySpki` is the installation's key or the one given with --key. */
+export const verifyFolder = (folder: string, publicKeySpki: Uint8Array, elsewhere: Elsewhere = {}): VerifyReport => {
   if (!existsSync(folder) || !lstatSync(folder).isDirectory()) return unreadable(`${folder} is not a folder.`);
   const numbers = new Set(readdirSync(folder).flatMap((name) => numbered.exec(name)?.[1] ?? []));
   const ordered = [...numbers].sort((a, b) => Number(a) - Number(b));
@@ -211,17 +226,18 @@ export const verifyFolder = (
   if (read.length === 0) return unreadable(`${folder} holds no receipts.`);
   const own = textAt(join(folder, 'checkpoint'));
   const note = own ?? read.find(({ place }) => place !== null)?.place?.checkpoint ?? null;
-  const gathered = { read, rotations: rotationsIn(read), note };
-  const shared = sharedOf(publicKeySpki, gathered);
+  const gathered = { read, rotations: rotationsIn(read), note, elsewhere };
+  const shared = sharedOf(writtenWith(folder, publicKeySpki, gathered), gathered);
   const beside = compareShared(folder, shared);
+  const here = new Set(read.map(({ n }) => n));
   const compared = read.map((each) => ({ each, ...compareNumbered(folder, each, shared) }));
-  return together(publicKeySpki, 'some', gathered, known, {
+  return together(publicKeySpki, 'some', gathered, {
     problems: [
       ...beside.problems,
       ...compared.flatMap(({ each, differing }) => differing.map((name) => notHeld(each.seq, name))),
     ],
     missing: [
-      ...ordered.filter((n) => read.every((each) => each.n !== n)).map((n) => `${n}.dsse.json`),
+      ...ordered.filter((n) => !here.has(n)).map((n) => `${n}.dsse.json`),
       ...compared.flatMap(({ missing }) => missing),
       ...(own === null ? ['checkpoint'] : []),
       ...beside.missing,
@@ -253,18 +269,14 @@ const differingIn = (file: string, found: FromFiles, shared: Shared): string[] =
 };
 
 /** One receipt. Whether it is in its place among the others needs the folder or the state. */
-export const verifyFile = (
-  file: string,
-  publicKeySpki: Uint8Array,
-  known: readonly KnownCheckpoint[] = [],
-): VerifyReport => {
+export const verifyFile = (file: string, publicKeySpki: Uint8Array, elsewhere: Elsewhere = {}): VerifyReport => {
   const found = readFile(file);
   if (found === null || found.sealed === null) return unreadable(`${file} cannot be read as a receipt.`);
   const folder = dirname(file);
   const others = readdirSync(folder).filter((name) => name.endsWith('.dsse.json'));
   const rotations = rotationsIn(others.flatMap((name) => readNumbered(folder, basename(name, '.dsse.json')) ?? []));
-  const gathered = { read: [found], rotations, note: found.place?.checkpoint ?? null };
-  const differing = differingIn(file, found, sharedOf(publicKeySpki, gathered));
+  const gathered = { read: [found], rotations, note: found.place?.checkpoint ?? null, elsewhere };
+  const differing = differingIn(file, found, sharedOf(publicKeySpki, gathered, elsewhere));
   const problems = differing.map((name) => notHeld(found.seq, name));
-  return together(publicKeySpki, 'one', gathered, known, { problems, missing: [] });
+  return together(publicKeySpki, 'one', gathered, { problems, missing: [] });
 };

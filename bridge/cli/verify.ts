@@ -3,11 +3,11 @@ import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { limits } from '#protocol/limits.ts';
 import { checkpointsIn } from '#protocol/log.ts';
-import type { KnownCheckpoint } from '#protocol/verify.ts';
+import type { KnownCheckpoint, SealedReceipt } from '#protocol/verify.ts';
 import { knownCheckpoints } from '../approvals/checkpoints.ts';
 import { publicKeyOf, verifyExit, verifyFile, verifyFolder, type VerifyReport } from '../approvals/folder.ts';
 import { readPublicKey } from '../approvals/keys.ts';
-import { opensslCommand, verifyAllAhead } from '../approvals/reader.ts';
+import { opensslCommand, rotationsOf, verifyAllAhead } from '../approvals/reader.ts';
 import { openLedgerReadOnly } from '../ledger/ledger.ts';
 import { stateDirectories } from '../ledger/paths.ts';
 import { CliError, read, usage, type Verb } from './args.ts';
@@ -59,6 +59,17 @@ const whole = async (directory: string, key: Uint8Array, given: readonly KnownCh
   }
 };
 
+/** What was exported before a change of keys is still ours. */
+const ownRotations = async (directory: string): Promise<SealedReceipt[]> => {
+  if (!existsSync(join(directory, 'ledger.db'))) return [];
+  const ledger = openLedgerReadOnly(directory);
+  try {
+    return rotationsOf(ledger.read);
+  } finally {
+    await ledger.close();
+  }
+};
+
 const others = (n: string): string => `The same check of one exported receipt, with tools of others:
   ${opensslCommand(n)}
   cosign verify-blob-attestation --key public.pem --bundle ${n}.sigstore.json --trusted-root trusted_root.json --type https://countersign.local/receipt/v1 ${n}.action.json
@@ -93,12 +104,13 @@ export const verify: Verb = {
     const privateDirectory = (): string => stateDirectories(values.state).private;
     const key = givenKey(values.key, privateDirectory);
     const given = givenCheckpoints(values.checkpoint ?? []);
+    const rotations = path === undefined || values.key !== undefined ? [] : await ownRotations(privateDirectory());
     const found =
       path === undefined
         ? await whole(privateDirectory(), key, given)
         : existsSync(path) && lstatSync(path).isDirectory()
-          ? verifyFolder(path, key, given)
-          : verifyFile(path, key, given);
+          ? verifyFolder(path, key, { checkpoints: given, rotations })
+          : verifyFile(path, key, { checkpoints: given, rotations });
     tell(found, values.json === true, /(\d+)\.(?:dsse|sigstore)\.json$/.exec(path ?? '')?.[1] ?? 'N');
     return found.exit;
   },

@@ -67,9 +67,9 @@ const run = async (context: TestContext, name: VerifierName, at: number, forged:
     case '--all':
       return verdict(await wholeOf(forged));
     case 'folder':
-      return verdict(verifyFolder(folder, key, known));
+      return verdict(verifyFolder(folder, key, { checkpoints: known }));
     case 'file':
-      return verdict(verifyFile(join(folder, `${String(at)}.dsse.json`), key, known));
+      return verdict(verifyFile(join(folder, `${String(at)}.dsse.json`), key, { checkpoints: known }));
     case 'sigstore':
       return stranger(sigstore(folder, at, honest.folder));
     case 'openssl':
