@@ -123,6 +123,17 @@ describe('the key and log this browser knows (R-24, T47, T48)', () => {
     expect(verdict).toMatchObject({ ok: false, problem: { kind: 'rollback', from: 7, to: 5 } });
   });
 
+  it('is loud about it also when a change of keys went with what was taken away', async () => {
+    const changed: Known = { ...known, checkpoint: logOf(usual(otherKey), otherKey).checkpoint(7) };
+    const rolledBack = { kind: 'rollback', from: 7, to: 5 };
+    const one = await checkReceipt(platform, changed, logOf().proof(3, 5), fresh);
+    expect(one).toMatchObject({ ok: false, problem: rolledBack });
+    const log = logOf(usual().slice(0, 5));
+    const shown = { publicKey: installationKey.publicKeyPem, checkpoint: log.checkpoint(), rotations: [] };
+    const all = await checkLog(platform, changed, shown, log.page, () => {});
+    expect(all).toMatchObject({ ok: false, problem: rolledBack });
+  });
+
   it('is loud about another history of the same size', async () => {
     const verdict = await checkReceipt(platform, seen(7), logOf(forked()).proof(3), fresh);
     expect(verdict).toMatchObject({ ok: false, problem: { kind: 'fork' } });

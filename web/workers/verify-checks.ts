@@ -65,13 +65,20 @@ const groundOf = async (platform: VerifyPlatform, known: Known, shown: Shown): P
   const ring = await inTurn(keyringOf(platform, spkiOf(known.publicKey), rotations));
   const keys = [...ring.values()].sort((a, b) => a.first - b.first);
   const origin = receiptOrigin(known.bridgeId);
-  const open = (note: string): Promise<TreeHead | null> => openedBy(platform, note, origin, keys);
   return {
     origin,
     keys,
-    known: known.checkpoint === null ? null : await open(known.checkpoint),
-    now: await open(shown.checkpoint),
+    known: known.checkpoint === null ? null : headIn(known.checkpoint),
+    now: await openedBy(platform, shown.checkpoint, origin, keys),
   };
+};
+/**
+ * What a checkpoint says, its signature aside: it held when it was pinned, and the key that signed it may be gone with the
+ * receipts that were taken away.
+ */
+const headIn = (note: string): TreeHead => {
+  const [, size, root] = note.split('\n');
+  return { size: Number(size), root: fromBase64(root ?? '') ?? nothing };
 };
 const openedBy = (
   platform: VerifyPlatform,
