@@ -2,6 +2,8 @@
  * Speaks to the reader worker (reader.ts), which it starts at the first question. A worker that ended fails what was
  * open and is started anew by the next question. Used by ledger.ts.
  */
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { AnyEvent } from '#protocol/events.ts';
 import { limits } from '#protocol/limits.ts';
@@ -87,7 +89,13 @@ export class Questions implements LongReads {
   }
 
   #start(): Worker {
-    const worker = new Worker(new URL('./reader.ts', import.meta.url), { workerData: { path: this.#path }, env: {} });
+    // What Node names is the part of the cache for this very Node, below the directory it was given.
+    const cache = getCompileCacheDir();
+    const compileCache = cache === undefined ? null : dirname(cache);
+    const worker = new Worker(new URL('./reader.js', import.meta.url), {
+      workerData: { path: this.#path, compileCache },
+      env: {},
+    });
     worker.on('message', (message: { id: number; answer: never } | { id: number; error: string }) => {
       const open = this.#open.get(message.id);
       this.#open.delete(message.id);
