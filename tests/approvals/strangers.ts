@@ -15,7 +15,6 @@ const here = { openssl: isHere('openssl'), 'ssh-keygen': isHere('ssh-keygen') };
 export const needs = (context: TestContext, program: keyof typeof here): void => {
   context.skip(!here[program], `skipped, because ${program} is not on this machine`);
 };
-export const has = (program: keyof typeof here): boolean => here[program];
 
 /** `openssl pkeyutl -verify` of N.pae and N.sig in `folder`; `pem` is the path of a public key that is trusted. */
 export const openssl = (folder: string, n: number, pem: string): boolean =>
