@@ -226,6 +226,8 @@ export const limits = {
   rules: 1000,
   /** A command line that a rule may hold word for word, and that is parsed at all; longer ones are uninspectable. */
   ruleTextUnits: 16 * KiB,
+  /** All rules with their sentences, so that they fit one frame together. */
+  rulesBytes: 448 * KiB,
   /** Matches a rule's limit may count: each is a row that is looked through. */
   ruleLimitCount: 1000,
   /** Longest span of a rule's limit. */

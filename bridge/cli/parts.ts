@@ -129,8 +129,13 @@ export const compose = async (options: {
     now,
   });
   const trusted = (workspaceId: string): boolean => {
-    const { state } = trust.state(workspaceId);
-    return state === 'none_found' || state === 'accepted';
+    try {
+      const { state } = trust.state(workspaceId);
+      return state === 'none_found' || state === 'accepted';
+    } catch (error) {
+      if (error instanceof Refusal) return false; // what cannot be looked at is not trusted
+      throw error;
+    }
   };
   const runCommand = commandRunner({
     holding,

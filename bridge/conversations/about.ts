@@ -32,8 +32,7 @@ export const leadsThroughLink = (root: Root, { paths }: ApprovalFacts): boolean 
     const relative = place === 'inside' ? root.relative(path) : null;
     if (relative === null) return false;
     try {
-      root.stat(relative);
-      return false;
+      return root.stat(relative).type === 'symlink';
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       return error.code === 'symlink_refused';

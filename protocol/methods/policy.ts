@@ -6,13 +6,13 @@ import { count, list, sha256, text, uuid, z } from '../schema.ts';
 import type { Method } from './method.ts';
 
 export const policyMethods = {
-  /** Removes a rule, or turns it off and on; a policy receipt each time. */
+  /** Removes a rule, or turns it off and on; a policy receipt each time. Those of a preset are only turned off. */
   'policy.forget': {
     params: z.strictObject({ ruleId: uuid, change: z.enum(['remove', 'disable', 'enable']) }),
     result: z.strictObject({ receiptId: uuid }),
     capability: 'policy',
     mutates: true,
-    errors: ['unknown_rule'],
+    errors: ['unknown_rule', 'invalid_rule'],
   },
   'policy.get': {
     params: z.strictObject({}),

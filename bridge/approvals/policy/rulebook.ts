@@ -6,7 +6,6 @@
 import type { Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { canonical } from '#protocol/json.ts';
-import { limits } from '#protocol/limits.ts';
 import { presets, ruleFile, type RuleDraft, type RuleSource } from '#protocol/policy.ts';
 import { explain, z } from '#protocol/schema.ts';
 import type { Ledger, Reads, RuleRow, Tx } from '../../ledger/contract.ts';
@@ -18,6 +17,7 @@ import { scopeOf } from './offers.ts';
 import { presetRules } from './presets.ts';
 import { policyRequest } from './request.ts';
 import {
+  checkRoom,
   draftOf,
   generation,
   presetName,
@@ -27,7 +27,6 @@ import {
   rulesDigest,
   saveRule,
   signRuleChange,
-  tooMany,
 } from './rules.ts';
 import { problemOf, ruleSentence, type RuleNames } from './sentences.ts';
 
@@ -41,7 +40,14 @@ export interface RulebookOptions {
 
 const namesOf = (read: Pick<Reads, 'workspaces'>, agentTitle: RulebookOptions['agentTitle']): RuleNames => {
   const paths = new Map(read.workspaces().map(({ workspaceId, path }) => [workspaceId, path]));
-  return { agent: agentTitle, workspace: (workspaceId) => paths.get(workspaceId) ?? null };
+  const titles = new Map<string, string | null>();
+  const agent = (agentId: string): string | null => {
+    // Looking an agent up searches PATH: once for each.
+    const title = titles.get(agentId) ?? agentTitle(agentId);
+    titles.set(agentId, title);
+    return title;
+  };
+  return { agent, workspace: (workspaceId) => paths.get(workspaceId) ?? null };
 };
 
 const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;
@@ -72,9 +78,9 @@ export const createRulebook = (options: RulebookOptions): Rulebook => {
     const wanted = new Map(drafts.map((draft) => [canonical(draft), draft]));
     const before = rows.filter((row) => row.source === source).map((row) => ({ row, key: canonical(draftOf(row)) }));
     const gone = before.filter(({ key }) => !wanted.delete(key)).map(({ row }) => row);
-    if (rows.length - gone.length + wanted.size > limits.rules) throw new Refusal('invalid_rule', { message: tooMany });
     const known = names(tx);
     const added = [...wanted.values()].map((draft) => rowOf(draft, source, ruleSentence(draft, known), at));
+    checkRoom([...rows.filter((row) => !gone.includes(row)), ...added]);
     for (const row of gone) tx.changeRule(row.ruleId, 'remove');
     for (const row of added) tx.putRule(row);
     return [...gone, ...added];
@@ -123,6 +129,7 @@ export const createRulebook = (options: RulebookOptions): Rulebook => {
             lastHitAt: known.lastHitAt,
             enabled: known.enabled,
           };
+          checkRoom([...tx.rules().filter((each) => each.ruleId !== row.ruleId), row]);
           tx.putRule(row);
           return { ruleId: row.ruleId, receiptId: signRuleChange(tx, seal, actor, 'rewritten', [row]).receiptId };
         },

@@ -16,7 +16,6 @@ import type { Seal } from '../contract.ts';
 import { policyDigest, type Rule } from '../policy.ts';
 import { problemOf } from './sentences.ts';
 
-export const tooMany = 'As many rules are saved as allowed. Remove one first.';
 const generationName = 'policy.generation';
 export const presetName = 'policy.preset';
 const digestName = 'policy.digest';
@@ -67,16 +66,24 @@ export const rowOf = (draft: RuleDraft, source: RuleSource, sentence: string, at
   enabled: true,
 });
 
+/** All rules are read in one answer and looked through for each request. @throws Refusal invalid_rule */
+export const checkRoom = (rows: readonly Pick<RuleRow, 'draft' | 'sentence'>[]): void => {
+  const bytes = rows.reduce((sum, { draft, sentence }) => sum + Buffer.byteLength(draft + sentence), 0);
+  if (rows.length > limits.rules || bytes > limits.rulesBytes)
+    throw new Refusal('invalid_rule', { message: 'As many rules are saved as allowed. Remove one first.' });
+};
+
 /** A new rule, or the one that says the same, turned on. @throws Refusal invalid_rule */
 export const saveRule = (tx: Tx, draft: RuleDraft, source: RuleSource, sentence: string, at: number): RuleRow => {
   const problem = problemOf(draft, at);
   if (problem !== null) throw new Refusal('invalid_rule', { message: problem });
   const rows = tx.rules();
   const known = rows.find((row) => row.source === source && same(draftOf(row), draft));
-  if (known === undefined && rows.length >= limits.rules) throw new Refusal('invalid_rule', { message: tooMany });
   const row = known ?? rowOf(draft, source, sentence, at);
-  if (known === undefined) tx.putRule(row);
-  else tx.changeRule(known.ruleId, { enabled: true });
+  if (known === undefined) {
+    checkRoom([...rows, row]);
+    tx.putRule(row);
+  } else tx.changeRule(known.ruleId, { enabled: true });
   return { ...row, enabled: true };
 };
 
