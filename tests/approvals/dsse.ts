@@ -1,6 +1,6 @@
 /**
- * Test vectors of DSSE, by its authors: github.com/secure-systems-lab/dsse, testvectors/vectors.json at 82043ad (values
- * only, Apache-2.0) and the worked example of its protocol.md. Keys are RFC 8032 7.1, TEST 1 and TEST 2.
+ * Test vectors of DSSE: github.com/secure-systems-lab/dsse, testvectors/vectors.json at 82043ad (values only, Apache-2.0), and
+ * the worked example of its protocol.md. The keys are RFC 8032 7.1, TEST 1 and TEST 2, so each signature can be made again.
  */
 export const keys = {
   A: {
