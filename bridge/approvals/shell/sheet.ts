@@ -24,6 +24,7 @@ export interface Word {
   readonly value: string | null;
   readonly source: string;
 }
+export const wordSet = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 export const word = (value: string): Word => ({ value, source: value });
 /** Stands for arguments that a program adds by itself (`xargs`, `find -exec`). */
 export const unknownWord: Word = { value: null, source: '…' };
@@ -202,3 +203,6 @@ export class Sheet {
 
 export const isHarmlessDevice = (path: string | null): boolean =>
   path !== null && /^\/dev\/(null|zero|full|u?random|stdin|stdout|stderr|tty|fd\/\d+)$/.test(path);
+
+/** Where a system keeps its programs; a path elsewhere is a program of its own. */
+export const systemFolders = /^\/(usr\/(local\/)?)?s?bin\/[^/]+$/;
