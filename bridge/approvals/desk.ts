@@ -210,8 +210,9 @@ export const createDesk = (options: DeskOptions): Desk => {
   /** Looked at only where it decides, for it reads the folder; a rule saved in the same instant finds it not trusted. */
   const isTrusted = (card: Waiting): boolean => {
     const at = card.requestedAt;
-    const would = evaluate(rulesAt(ledger.read, at, drafts), { ...card.policy, trusted: true }, at);
-    return would.verdict === 'allow' && options.trusted(card.request.workspace.id);
+    const rules = rulesAt(ledger.read, at, drafts);
+    const allows = (trusted: boolean): boolean => evaluate(rules, { ...card.policy, trusted }, at).verdict === 'allow';
+    return !allows(false) && allows(true) && options.trusted(card.request.workspace.id);
   };
 
   const ask: Desk['ask'] = async (request) => {

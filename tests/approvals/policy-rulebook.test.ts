@@ -1,5 +1,6 @@
 /** The rules with a real ledger, desk and seal: changed, counted, paused, migrated; each change signed. */
 import { randomUUID } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EventOf } from '#protocol/events.ts';
 import type { Params } from '#protocol/methods.ts';
@@ -9,8 +10,10 @@ import { statementSchema } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
 import type { ApprovalRequest, Verdict } from '../../bridge/approvals/contract.ts';
 import { describeCommand, describePermission, describeWrite } from '../../bridge/approvals/describe.ts';
+import { draftOf } from '../../bridge/approvals/policy/rules.ts';
 import { verifyAll } from '../../bridge/approvals/reader.ts';
-import type { ReceiptRow } from '../../bridge/ledger/contract.ts';
+import type { ReceiptRow, RuleRow } from '../../bridge/ledger/contract.ts';
+import { migrations } from '../../bridge/ledger/schema.ts';
 import {
   about,
   asked,
@@ -402,4 +405,20 @@ it('approvals that share a millisecond are all listed, page by page', async () =
       .map(({ approvalId }) => approvalId)
       .sort(),
   );
+});
+
+it('exact rules of an earlier version stay, as rules of the rule language', () => {
+  const db = new DatabaseSync(':memory:');
+  const upTo = migrations.findIndex((text) => text.includes('RENAME TO exactRule'));
+  for (const text of migrations.slice(0, upTo)) db.exec(text);
+  const digest = 'e'.repeat(64);
+  db.prepare('INSERT INTO rule VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)').run(
+    ...['r', 'reject', 'command', 'practice', workspaceId, digest, 'may not', 5, 2, 7, 0],
+  );
+  db.exec(migrations[upTo] ?? '');
+  const row = db.prepare('SELECT * FROM rule').get() as unknown as RuleRow;
+  const kept = { ruleId: 'r', source: 'remembered', sentence: 'may not', createdAt: 5, hits: 2, used: 0, lastHitAt: 7 };
+  expect(row).toMatchObject({ ...kept, enabled: 0 });
+  expect(draftOf(row)).toEqual(draft({ by: 'exact', digest }, { effect: 'reject', agentId: 'practice', workspaceId }));
+  db.close();
 });

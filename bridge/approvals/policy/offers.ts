@@ -17,12 +17,14 @@ const withSubcommands = new Set(
   ),
 );
 
-const wide = ({ facts, effects, tool, workspacePath }: PolicyRequest): RuleMatch[] => {
+const wide = (request: PolicyRequest): RuleMatch[] => {
+  const { facts, effects, tool, workspacePath } = request;
   const found: RuleMatch[] = [];
   const { commandText, cwd, reading } = facts;
   if (commandText !== undefined && commandText.length <= limits.ruleTextUnits && cwd !== undefined)
     found.push({ by: 'text', text: commandText, cwd });
-  const [program] = reading?.simple === true ? reading.programs : [];
+  // By its name alone a program could be any later: only one that was found, and is bound to, is offered.
+  const [program] = reading?.simple === true && request.program !== null ? reading.programs : [];
   const args = program?.args.filter((word) => word !== null);
   if (program !== undefined && program.name !== null && args?.length === program.args.length && args.length <= 50) {
     const { name } = program;
