@@ -6,7 +6,6 @@ const plural = (count: number, one: string, many: string): string =>
 
 export const words = {
   card: {
-    label: (headline: string) => `Waiting for you: ${headline}`,
     position: (n: number, m: number) => `${n} of ${m}`,
     kinds: {
       tool: 'Wants to use a tool',
@@ -60,7 +59,6 @@ export const words = {
     more: 'More…',
     moreTitle: 'Other answers the agent offers',
     moreHint: 'Named by the agent. What they mean to it is not known here.',
-    cancel: 'Cancel',
     meaning: { allow: 'allows it', deny: 'denies it', other: 'meaning not known' },
     why: {
       read: 'Read to the end first',
@@ -167,7 +165,6 @@ export const words = {
     uninspectable: 'Cannot be read to its end',
   },
   rule: {
-    label: 'Rule',
     kind: 'Matches by',
     kinds: {
       exact: 'exactly the same action',
