@@ -210,6 +210,15 @@ describe('effects the bridge serves', () => {
     '.git/hooks/pre-commit',
     '.git/config',
     '.github/workflows/ci.yml',
+    '.cursor/rules/a.mdc',
+    '.husky/pre-commit',
+    '.envrc',
+    '.idea/workspace.xml',
+    '.devcontainer/devcontainer.json',
+    '.git/config.worktree',
+    '.gitmodules',
+    '.bashrc',
+    'opencode.json',
   ])('T40: %s can make something run later', (path) => {
     const described = write(path);
     expect(described.facts.risks).toContainEqual(expect.objectContaining({ code: 'agent_config', level: 'stop' }));
@@ -234,6 +243,92 @@ describe('effects the bridge serves', () => {
       ['trampoline', 'shell_operators'],
     );
     expect(codes(command(['a', '|', 'b']))).toEqual([]);
+  });
+});
+
+describe('R-02: what a command does, as risk notes', () => {
+  const shell = (text: string): string[] => codes(raw({ command: text }, { kind: 'execute' }));
+  it.each([
+    ['npm test', []],
+    ['git status && ls', ['shell_operators']],
+    ['echo $(date)', ['substitution', 'shell_operators']],
+    ['echo x > ../y', ['outside', 'redirect_outside', 'shell_operators']],
+    ['rm -rf build', ['recursive_delete']],
+    ['npm install left-pad', ['install', 'network']],
+    ['npm install -g left-pad', ['install', 'moves_target', 'network']],
+    ['curl https://example.com', ['network']],
+    ['curl http://169.254.169.254/', ['network', 'private_host']],
+    ['curl http://2130706433/', ['network', 'private_host']],
+    ['sudo ls', ['privileged', 'trampoline']],
+    ['git -C ../other status', ['moves_target', 'outside']],
+    ['./run.sh', ['program_in_workspace']],
+    ['env ls', ['trampoline']],
+    ['PATH=. ls', ['environment']],
+    ['python -c 1', ['uninspectable']],
+    ["echo 'x", ['uninspectable']],
+    ['cat /etc/passwd', ['outside']],
+    ['cat ~/.env', ['outside', 'secret']],
+    ['cat .env', ['secret']],
+    ['echo x > .env', ['secret', 'shell_operators']],
+    ['tee .claude/settings.json', ['agent_config']],
+    ['cp x ~/.bashrc', ['agent_config', 'outside']],
+    ['git config core.hooksPath .', ['agent_config']],
+  ] as const)('%s', (text, expected) => {
+    expect(shell(text).sort()).toEqual([...expected].sort());
+  });
+
+  it.each([
+    ['AKIA', `aws s3 ls --key AKIA${'ABCDEFGHIJKLMNOP'}`],
+    ['ghp_', `echo ghp_${'a1B2'.repeat(9)}`],
+    ['sk-', `echo sk-${'abcd1234'.repeat(4)}`],
+    ['xoxb-', `echo xoxb-${'1234567890-abc'}`],
+    ['PRIVATE KEY', `echo "-----BEGIN OPENSSH PRIVATE${' '}KEY-----"`],
+    ['a JWT', `echo eyJ${'hbGciOiJIUzI1'}.eyJzdWIiOiIxMjM0.c2lnbmF0dXJl`],
+    ['a password in a URL', 'git clone https://me:hunter22@example.com/x.git'],
+  ])('secret-shaped: %s is noted and not repeated in a sentence', (_what, text) => {
+    const { facts } = raw({ command: text }, { kind: 'execute' });
+    const note = facts.risks.find((risk) => risk.code === 'secret_shaped');
+    expect(note?.sentence).toBe('Contains something shaped like a key, token or password.');
+  });
+  it('secret-shaped: in what is written, and in variables, whose values are hidden whatever their names', () => {
+    const token = `ghp_${'a1B2'.repeat(9)}`;
+    expect(codes(write('src/a.ts', `const a = '${token}';\n`))).toContain('secret_shaped');
+    const described = command(['test'], { env: [{ name: 'PLAIN', value: token }] });
+    expect(codes(described)).toContain('secret_shaped');
+    expect(canonical([described.detail, described.effects, described.facts.env ?? []])).not.toContain(token);
+    for (const text of ['echo sk-short', 'git log ghp_', 'const key = 1', 'https://example.com:8080/a@b'])
+      expect(shell(text)).not.toContain('secret_shaped');
+  });
+
+  it('the reading is shown and is no part of what is decided on (R-01)', () => {
+    const described = raw({ command: 'git log; id' }, { kind: 'execute' });
+    expect(described.facts.reading).toMatchObject({ simple: false, operators: [';'] });
+    expect(canonical([described.detail, described.effects])).not.toContain('programs');
+    expect(write('src/a.ts').facts.reading).toBeUndefined();
+  });
+
+  it('a command of which no program is known is uninspectable as a whole, another one in part', () => {
+    expect(raw({ command: "echo 'x" }, { kind: 'execute' }).facts.uninspectable).toBe(true);
+    expect(raw({ command: '$x' }, { kind: 'execute' }).facts.uninspectable).toBe(true);
+    const part = raw({ command: 'node -e 1' }, { kind: 'execute' }).facts;
+    expect(part.uninspectable).toBe(false);
+    expect(part.reading?.uninspectable).toEqual(['JavaScript code on the command line is not read.']);
+  });
+
+  it('a variable beside a command takes it out of the rules by program', () => {
+    expect(command(['test']).facts.reading?.simple).toBe(true);
+    const { reading } = command(['test'], { env: [{ name: 'A', value: '1' }] }).facts;
+    expect(reading).toMatchObject({ simple: false, assignments: ['A'] });
+  });
+
+  it('relative paths are seen from where the command runs', () => {
+    const { facts } = command([], { command: 'cat', args: ['../a', 'b'], cwd: '/w/src' });
+    expect(facts.paths).toEqual([
+      { path: '/w/src', place: 'inside' },
+      { path: '/w/a', place: 'inside' },
+      { path: '/w/src/b', place: 'inside' },
+    ]);
+    expect(command([], { command: 'cat', args: ['../../a'], cwd: '/w/src' }).facts.paths[1]?.place).toBe('outside');
   });
 });
 
