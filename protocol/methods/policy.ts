@@ -34,19 +34,6 @@ export const policyMethods = {
     mutates: true,
     errors: ['invalid_rule'],
   },
-  /** What a rule would say before it is saved; with `approvalId`, whether it matches that request. */
-  'policy.preview': {
-    params: z.strictObject({ draft: ruleDraft, approvalId: z.optional(uuid) }),
-    result: z.strictObject({
-      scope: ruleScope,
-      /** Null where it may be saved. */
-      problem: z.nullable(text(500)),
-      matchesRequest: z.nullable(z.boolean()),
-    }),
-    capability: 'policy',
-    mutates: false,
-    errors: ['unknown_approval'],
-  },
   /** Replaces the rules of the former preset by those of another; the others stay. */
   'policy.preset': {
     params: z.strictObject({ preset: z.enum(presets) }),
@@ -70,6 +57,19 @@ export const policyMethods = {
     capability: 'policy',
     mutates: false,
     errors: [],
+  },
+  /** What a rule would say before it is saved; with `approvalId`, whether it matches that request. */
+  'policy.preview': {
+    params: z.strictObject({ draft: ruleDraft, approvalId: z.optional(uuid) }),
+    result: z.strictObject({
+      scope: ruleScope,
+      /** Null where it may be saved. */
+      problem: z.nullable(text(500)),
+      matchesRequest: z.nullable(z.boolean()),
+    }),
+    capability: 'policy',
+    mutates: false,
+    errors: ['unknown_approval'],
   },
   /** A new rule, or another text for one of the operator's. */
   'policy.put': {
