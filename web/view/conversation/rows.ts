@@ -95,6 +95,21 @@ export const approvalOf = (row: Row | undefined): ApprovalRow | null =>
 /** Guessed height of a gap, px: near enough that the scroll bar does not lie much. */
 export const gapHeight = (events: number): number => Math.min(2400, Math.max(120, events * 22));
 
+/** Of text in the column: units a line, and a line's height with its share of the space between paragraphs, px. */
+const [unitsPerLine, lineHeight] = [80, 26] as const;
+const guessedHeight = (row: Row): number => {
+  const text = row.kind === 'live' ? row.message : row.kind === 'entry' && 'text' in row.entry ? row.entry : null;
+  if (text !== null) return 36 + lineHeight * Math.max(1, text.text.length / unitsPerLine);
+  if (row.kind === 'tools') return 8 + 34 * Math.min(4, row.tools.length);
+  return approvalOf(row) === null ? 48 : 260;
+};
+/** How high a row near the end usually is, px, before any was measured: the list then draws no more rows than it needs. */
+export const typicalHeight = (rows: readonly Row[]): number => {
+  const known = rows.slice(-40).filter((row) => row.kind !== 'gap');
+  const sum = known.reduce((total, row) => total + guessedHeight(row), 0);
+  return known.length === 0 ? 60 : Math.round(Math.min(4000, Math.max(40, sum / known.length)));
+};
+
 /** Words of a row for a copy that reaches over rows that are not drawn. */
 export const rowText = (row: Row): string => {
   if (row.kind === 'live') return row.message.text;
