@@ -291,7 +291,7 @@ export class App {
       const answer = await this.call('approval.list', {
         state,
         limit: 100,
-        ...(last === undefined ? {} : { before: last.requestedAt }),
+        ...(last === undefined ? {} : { before: last.requestedAt, beforeId: last.approvalId }),
       });
       return answer.ok ? { ok: true, value: { items: answer.value.approvals, more: answer.value.more } } : answer;
     });
