@@ -8,6 +8,7 @@ import {
   argumentsOf,
   emptyMatch,
   lackOf,
+  rebound,
   startOf,
   toggled,
   wholeNumber,
@@ -43,6 +44,14 @@ describe('a rule being edited (R-16)', () => {
     expect(args.bound).toEqual(draft.bound);
     expect(withMatch(draft, { by: 'command', program: 'npx', args: ['test'] }).bound).toBeUndefined();
     expect(withMatch(draft, emptyMatch('path')).bound).toBeUndefined();
+  });
+
+  it('binds a rule again when it comes back to the program that was offered, and a refusal never', () => {
+    const away = withMatch(draft, { by: 'command', program: 'np', args: ['test'] });
+    expect(rebound(away, draft).bound).toBeUndefined();
+    const back = withMatch(away, { by: 'command', program: 'npm', args: ['test'] });
+    expect(rebound(back, draft).bound).toEqual(draft.bound);
+    expect(rebound(back, startOf(scope(draft), 'reject')).bound).toBeUndefined();
   });
 
   it('makes a refusal of an offered scope that a changed program does not soften', () => {

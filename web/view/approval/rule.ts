@@ -40,17 +40,24 @@ export const emptyMatch = (by: MatchKind): RuleMatch => {
   return { by, digest: '' };
 };
 
-/** Another match; what the rule was bound to is let go where the thing that was bound is another. */
-export const withMatch = (draft: RuleDraft, match: RuleMatch): RuleDraft => {
-  const was = draft.match;
-  const isSame =
-    was.by === match.by &&
-    (match.by !== 'command' || match.program === (was as MatchOf<'command'>).program) &&
-    (match.by !== 'tool' ||
-      (match.tool === (was as MatchOf<'tool'>).tool && match.server === (was as MatchOf<'tool'>).server));
-  const { bound, ...rest } = draft;
-  return { ...rest, match, ...(isSame && bound !== undefined ? { bound } : {}) };
+/** A rule of either is about the same program or tool, so that what was seen of it still holds. */
+const isSameThing = (a: RuleMatch, b: RuleMatch): boolean => {
+  if (a.by === 'command' && b.by === 'command') return a.program === b.program;
+  if (a.by === 'tool' && b.by === 'tool') return a.tool === b.tool && a.server === b.server;
+  return a.by === b.by;
 };
+
+/** Another match; what the rule was bound to is let go where it is about another program or tool. */
+export const withMatch = (draft: RuleDraft, match: RuleMatch): RuleDraft => {
+  const { bound, ...rest } = draft;
+  return { ...rest, match, ...(bound !== undefined && isSameThing(draft.match, match) ? { bound } : {}) };
+};
+
+/** Bound as the offered scope was, once it is about the same again. */
+export const rebound = (draft: RuleDraft, offered: RuleDraft): RuleDraft =>
+  offered.bound !== undefined && draft.bound === undefined && isSameThing(draft.match, offered.match)
+    ? { ...draft, bound: offered.bound }
+    : draft;
 
 /** The same turned into a refusal: what was seen of a program does not soften a no. */
 export const rejecting = ({ bound: _, ...draft }: RuleDraft): RuleDraft => ({ ...draft, effect: 'reject' });
