@@ -1,5 +1,5 @@
 /** The launch exchange: a one-time token from the URL fragment (or pasted) becomes a session bound to the page's key. */
-import { makeKeys, writeIdentity, type Identity, type Session } from './identity.ts';
+import { makeKeys, type Identity, type Session } from './identity.ts';
 
 export type LaunchResult =
   | { readonly ok: true; readonly identity: Identity }
@@ -34,7 +34,7 @@ const isSession = (value: unknown): value is Session => {
   );
 };
 
-/** Exchanges `token` for a session and keeps it. The token is spent whatever comes of it. */
+/** Exchanges `token` for a session, which the caller keeps. The token is spent whatever comes of it. */
 export const exchange = async (token: string): Promise<LaunchResult> => {
   let made;
   try {
@@ -58,11 +58,6 @@ export const exchange = async (token: string): Promise<LaunchResult> => {
   if (!answer.ok) return { ok: false, why: 'used' };
   const session: unknown = await answer.json();
   if (!isSession(session)) return { ok: false, why: 'used' };
-  const identity: Identity = {
-    keys: made.keys,
-    keyId: made.keyId,
-    session: { base: session.base, bridgeId: session.bridgeId, lineage: session.lineage },
-  };
-  await writeIdentity(identity);
-  return { ok: true, identity };
+  const { base, bridgeId, lineage } = session;
+  return { ok: true, identity: { keys: made.keys, keyId: made.keyId, session: { base, bridgeId, lineage } } };
 };

@@ -128,7 +128,9 @@ export class Session {
       return false;
     }
     this.problem = null;
+    // Connecting does not wait for the disk: making a database in a fresh profile takes longer than all the rest.
     this.#use(result.identity);
+    await writeIdentity(result.identity);
     return true;
   }
 
