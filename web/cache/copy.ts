@@ -25,6 +25,8 @@ export interface CopyOptions {
   /** Told when old conversations had to go because the browser gave no more room. */
   readonly onQuota: () => void;
   readonly maxBytes?: number;
+  /** This browser never kept anything of this installation: nobody need wait for a database that is being made. */
+  readonly isNew?: boolean;
 }
 
 export class OfflineCopy {
@@ -38,12 +40,14 @@ export class OfflineCopy {
   #writing: Promise<void> = Promise.resolve();
   #skip = new Set<string>();
   #cleared = 0;
+  #isNew: boolean;
   /** Turned off in Settings: nothing more is written; what is there stays readable. */
   keep = true;
 
   constructor(bridgeId: string, lineage: string, options: CopyOptions) {
     this.name = copyName(bridgeId, lineage);
     this.#options = options;
+    this.#isNew = options.isNew === true;
     this.#database = openCopy(this.name);
     this.receipts = new KeptReceipts(
       this.#database,
@@ -94,6 +98,7 @@ export class OfflineCopy {
   }
 
   async #write(batch: Map<string, Pending>, workspaces: readonly WorkspaceSummary[] | null): Promise<void> {
+    this.#isNew = false;
     for (let attempt = 0; attempt < 4; attempt += 1) {
       try {
         await this.#store(batch, workspaces);
@@ -170,6 +175,7 @@ export class OfflineCopy {
   }
 
   async meta(conversationId: string): Promise<CopyMeta | null> {
+    if (this.#isNew) return null;
     return (await (await this.#database).get('meta', conversationId)) ?? null;
   }
 

@@ -141,12 +141,14 @@ export class Session {
   }
 
   #remember({ session: { bridgeId, lineage } }: Identity): void {
+    const before = readInstallation();
+    const isNew = before?.bridgeId !== bridgeId || before.lineage !== lineage;
     localStorage.setItem(installationKey, JSON.stringify({ bridgeId, lineage }));
-    this.#openCopy({ bridgeId, lineage });
+    this.#openCopy({ bridgeId, lineage }, isNew);
   }
 
-  #openCopy({ bridgeId, lineage }: Installation): void {
-    const copy = new OfflineCopy(bridgeId, lineage, { now: Date.now, onQuota: this.#hooks.onQuota });
+  #openCopy({ bridgeId, lineage }: Installation, isNew = false): void {
+    const copy = new OfflineCopy(bridgeId, lineage, { now: Date.now, onQuota: this.#hooks.onQuota, isNew });
     if (copy.name === this.copy?.name) {
       void copy.close();
       return;
