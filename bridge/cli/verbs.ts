@@ -49,6 +49,10 @@ const sentence = (error: unknown): string => {
 
 /** Runs the verb to its end; answers the exit code, and says on stderr what went wrong. */
 export const perform = async (argv: readonly string[]): Promise<number> => {
+  // A reader that has seen enough (`| head`) is no failure.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
   try {
     return await dispatch(argv);
   } catch (error) {

@@ -252,6 +252,15 @@ describe('verbs in general', () => {
     }
     expect((await bridge([])).code).toBe(2);
   });
+
+  it('a reader that stops early is no failure', async () => {
+    const child = spawn(process.execPath, [main, 'help'], { stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.destroy();
+    let stderr = '';
+    child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+    const code = await new Promise((resolve) => child.on('close', resolve));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
 });
 
 describe('verify (R-24)', () => {
