@@ -137,7 +137,7 @@ scripted('T36: two tabs that answer at once make one receipt, and both show it',
   const other = await context.newPage();
   await other.goto(`${bridge.ready.origin}/c/${conversationId}`);
   await expect(composer(other)).toBeEnabled();
-  await send(page, '[[tool a ls]] [[permission a]]');
+  await send(page, '[[shell echo once]]');
   for (const tab of [page, other]) {
     await expect(waiting(tab)).toBeVisible();
     await readToTheEnd(tab);

@@ -166,7 +166,7 @@ profiles('a draft survives a closed app and a bridge that is off', async ({ brid
 const laterVersion = (): { root: string; removed: string; remove: () => void } => {
   const copy = temporary('later');
   for (const part of ['bridge', 'protocol', 'build', 'package.json'])
-    cpSync(join(root, part), join(copy.path, part), { recursive: true });
+    cpSync(join(root, part), join(copy.path, part), { recursive: true, verbatimSymlinks: true });
   symlinkSync(join(root, 'node_modules'), join(copy.path, 'node_modules'));
   const build = join(copy.path, 'build');
   const table = JSON.parse(readFileSync(join(build, 'assets.json'), 'utf8')) as Table;

@@ -70,6 +70,7 @@ test('case 1: sockets dropped three times show nothing twice', async ({ open, br
     };
   });
   const page = await open();
+  await page.setViewportSize({ width: 1280, height: 6000 }); // every row is drawn, so that each can be counted
   const conversationId = await make(bridge);
   for (let number = 1; number <= 20; number += 1) await ask(bridge, conversationId, `hello ${number}`);
   await page.goto(`${bridge.ready.origin}/c/${conversationId}`);

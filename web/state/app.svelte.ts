@@ -33,7 +33,7 @@ export class App {
   readonly toasts = new Toasts();
   readonly update = new Update();
   readonly session = new Session({
-    signedIn: (identity) => this.#connect(identity),
+    signedIn: (identity, kept) => this.#connect(identity, kept),
     signedOut: () => this.#disconnect(),
     copyChanged: (copy) => this.#useCopy(copy),
     onQuota: () => this.toasts.show(text.settings.quota, 'stop'),
@@ -172,11 +172,12 @@ export class App {
     void this.copy?.remove(conversationId);
   }
 
-  #connect(identity: Identity): void {
+  #connect(identity: Identity, kept: Promise<void>): void {
     this.#link?.close();
     this.connection = 'connecting';
     const events: LinkEvents = {
-      state: (state) => this.#stateChanged(state),
+      // Only a session that a reload would find again is called live.
+      state: (state) => void kept.then(() => this.#stateChanged(state)),
       session: (installation, granted) => {
         this.granted = granted;
         this.session.confirm(installation);

@@ -6,7 +6,8 @@ import { exchange, tokenIn, type LaunchResult } from '#lib/link/launch.ts';
 import { launched } from '#lib/link/start.ts';
 
 interface Hooks {
-  signedIn(identity: Identity): void;
+  /** `kept` resolves once the browser would still know the session after a reload. */
+  signedIn(identity: Identity, kept: Promise<void>): void;
   signedOut(): void;
   copyChanged(copy: OfflineCopy | null): void;
   onQuota(): void;
@@ -129,15 +130,19 @@ export class Session {
     }
     this.problem = null;
     // Connecting does not wait for the disk: making a database in a fresh profile takes longer than all the rest.
-    this.#use(result.identity);
-    await writeIdentity(result.identity);
+    const kept = writeIdentity(result.identity).catch((cause: unknown) => {
+      // Refused by the browser: the session lasts as long as this page.
+      console.warn('session: not kept', cause);
+    });
+    this.#use(result.identity, kept);
+    await kept;
     return true;
   }
 
-  #use(identity: Identity): void {
+  #use(identity: Identity, kept: Promise<void> = Promise.resolve()): void {
     this.identity = identity;
     this.#remember(identity);
-    this.#hooks.signedIn(identity);
+    this.#hooks.signedIn(identity, kept);
   }
 
   #remember({ session: { bridgeId, lineage } }: Identity): void {
