@@ -70,9 +70,9 @@ test('case 1: sockets dropped three times show nothing twice', async ({ open, br
     };
   });
   const page = await open();
-  await page.setViewportSize({ width: 1280, height: 6000 }); // every row is drawn, so that each can be counted
+  await page.setViewportSize({ width: 1280, height: 8000 }); // every row is drawn, so that each can be counted
   const conversationId = await make(bridge);
-  for (let number = 1; number <= 20; number += 1) await ask(bridge, conversationId, `hello ${number}`);
+  for (let number = 1; number <= 20; number += 1) await ask(bridge, conversationId, `count to 1, ${number}`);
   await page.goto(`${bridge.ready.origin}/c/${conversationId}`);
   await expect(said(page)).toHaveCount(20);
   await send(page, 'count to 80');
