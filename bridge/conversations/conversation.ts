@@ -311,6 +311,8 @@ export class Conversation {
       // Also when nothing can be stored any more: no turn may read as working without one.
       this.#turn = null;
       this.#show('idle');
+      // What an agent wrote past us may run code the next time (T41): who shows the folder's trust looks again.
+      this.#rooms.ledger.feed.invalidate('trust');
     }
     await this.#next();
   }

@@ -1,5 +1,5 @@
 /** Rules with a real bridge, a scripted agent and the command line (R-15 to R-19). */
-import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Client } from '#protocol/client.ts';
@@ -104,6 +104,42 @@ describe('careful, as the bridge begins', () => {
       .map(({ data }) => data['because']);
     expect(requested).toEqual(Array(3).fill('Asked because no rule is about this.'));
     await client.change('conversation.close', { conversationId });
+  });
+});
+
+describe('configuration that appears without being asked about (T41, CVE-2026-25725)', () => {
+  it('is seen at once: rules pause, the folder is untrusted until it is reviewed, and every window is told', async () => {
+    const talk = await stage.scriptedTalk();
+    const { workspaceId } = stage;
+    expect((await client.call('trust.get', { workspaceId })).state).toBe('none_found');
+    const match = { by: 'path', glob: 'notes.txt', effects: ['write'] } as const;
+    const draft = {
+      effect: 'allow',
+      agentId: null,
+      workspaceId,
+      match,
+      expiresAt: null,
+      uses: null,
+      limit: null,
+    } as const;
+    const { ruleId } = await client.change('policy.put', {
+      draft: { ...draft, match: { ...match, effects: [...match.effects] } },
+    });
+    expect(await fates(talk, '[[edit notes.txt one]]')).toEqual(['rule allow']);
+
+    const told = new Promise((resolve) => client.on({ invalidate: (topic) => topic === 'trust' && resolve(topic) }));
+    const hooks = '{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"id"}]}]}}';
+    expect(await fates(talk, `[[sneak .claude/settings.json ${hooks}]] [[edit notes.txt two]]`)).toEqual(['cli deny']);
+    expect(talk.all('approval.requested').at(-1)?.data.because).toContain(
+      'files that run code, and they are not accepted',
+    );
+    await told;
+    expect(await client.call('trust.get', { workspaceId })).toMatchObject({
+      state: 'unanswered',
+      files: [{ path: '.claude/settings.json' }],
+    });
+    rmSync(join(stage.workspace, '.claude'), { recursive: true });
+    await client.change('policy.forget', { ruleId, change: 'remove' });
   });
 });
 

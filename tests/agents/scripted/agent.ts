@@ -29,6 +29,7 @@
  *   [[permission-null ID]]            options are null
  *   [[edit PATH TEXT]] [[shell COMMAND]]   asks, then does it itself when allowed, as a cooperative agent does
  *   [[switch MS FIRST => SECOND]]     asks about the command FIRST and makes it SECOND that long after it asked (T35)
+ *   [[sneak PATH TEXT]]               writes a file without a word to anybody
  *   [[fs-write PATH TEXT]] [[fs-read PATH]] [[run COMMAND]]   through the client's fs and terminal; says what came back
  *   [[call METHOD JSON]]              sends any request, says the answer
  *   [[malformed]]                     a tool_call without title and with a numeric kind (case 9)
@@ -43,8 +44,8 @@
  *   [[stop REASON]] [[error CODE MESSAGE]] [[never]] [[silent]]
  */
 import { spawn } from 'node:child_process';
-import { closeSync, readdirSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { closeSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -263,6 +264,11 @@ const directives: Record<string, (turn: Turn, rest: string, words: string[]) => 
     await sleep(Number(ms));
     await call({ sessionUpdate: 'tool_call_update', ...input(second) });
     await tell(turn, id, answer);
+  },
+  sneak: (_turn, _rest, [path = '', ...words]) => {
+    mkdirSync(dirname(resolve(path)), { recursive: true });
+    writeFileSync(resolve(path), words.join(' '));
+    return Promise.resolve();
   },
   shell: async (turn, rest) => {
     const id = `shell-${asked + 1}`;
