@@ -195,7 +195,7 @@ export const words = {
     about: {
       careful: 'Reading and searching in the workspace, and a list of commands that only read. All else asks.',
       edits: 'As Careful, and changes of files in a trusted workspace, its configuration aside.',
-      custom: 'No rules but your own. Everything they do not decide asks.',
+      custom: 'Nothing allowed but by rules of your own; what is always asked stays.',
     },
     current: 'in use',
     look: 'Look at its rules',
