@@ -21,5 +21,5 @@ export const reasons: Readonly<Record<string, string>> = {
     'beside the signatures each statement is parsed, checked for its form and hashed; half carry a second signature',
   'A7 2,000 messages / 60 MB → last screen': 'as with 2,000 messages: 256 KiB are sent, whatever is stored',
   'A7 GET /up meanwhile, longest':
-    'the bridge’s thread is idle then and does not get a core: seven to twelve threads of the browser are ready on two; profiled, no slice of ours is longer than 25 ms',
+    'the bridge’s thread does not get a core: seven to twelve threads of the browser are ready on two; profiled, nothing of ours takes longer but the fsync of a commit',
 };
