@@ -5,15 +5,18 @@
  */
 import { lstatSync, mkdirSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
 
 const argv = process.argv.slice(2);
 const at = argv.indexOf('--state');
 const named = at === -1 ? argv.find((each) => each.startsWith('--state='))?.slice('--state='.length) : argv[at + 1];
-const { HOME, XDG_STATE_HOME } = process.env;
-const usual = XDG_STATE_HOME?.startsWith('/') ? XDG_STATE_HOME : `${HOME}/.local/state`;
+const { XDG_STATE_HOME } = process.env;
+const usual = XDG_STATE_HOME?.startsWith('/') ? XDG_STATE_HOME : `${homedir()}/.local/state`;
 const state = named ?? `${usual}/countersign`;
 try {
-  mkdirSync(`${state}/private`, { recursive: true, mode: 0o700 });
+  // Only what uses a state makes one; `help`, or checking a folder with a given key, leaves nothing behind.
+  const isMade = /^(start|run)$/.test(argv[0] ?? '') && !argv.includes('--help') && !argv.includes('-h');
+  if (isMade) mkdirSync(`${state}/private`, { recursive: true, mode: 0o700 });
   const uid = process.getuid?.();
   const facts = [state, `${state}/private`].map((path) => lstatSync(path));
   if (facts.every((one) => one.isDirectory() && one.uid === uid && (one.mode & 0o077) === 0))

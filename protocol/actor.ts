@@ -21,3 +21,6 @@ export type Actor =
     }
   /** `bridge run` composing the rooms in its own process. */
   | { readonly kind: 'local'; readonly attachmentId: string; readonly tty: boolean };
+
+/** A person of this installation, not a program inside an agent's tree. */
+export const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;

@@ -5,6 +5,7 @@
  */
 import {
   append,
+  isSame,
   openCheckpoint,
   rootOf,
   verifyConsistency,
@@ -34,9 +35,6 @@ export interface Heads {
   /** Places of those not signed by a key of this log. */
   readonly refused: readonly string[];
 }
-
-const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index]);
 
 export const openHeads = function* (
   platform: SignaturePlatform,

@@ -26,7 +26,7 @@ export type NodeReader = (level: number, index: number) => Uint8Array | null;
 
 const half = (value: number): number => Math.floor(value / 2); // sizes may exceed 32 bits: no shifts
 const isOdd = (value: number): boolean => value % 2 === 1;
-const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
+export const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
   a.length === b.length && a.every((byte, index) => byte === b[index]);
 const stored = (node: NodeReader, level: number, index: number): Uint8Array => {
   const hash = node(level, index);

@@ -5,7 +5,7 @@
  * Held by the conversations room; the gate reaches it through the command table.
  */
 import { randomBytes } from 'node:crypto';
-import type { Actor } from '#protocol/actor.ts';
+import { isOperator, type Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
 import type { WithdrawReason } from '#protocol/events.ts';
 import { uuidv7 } from '#protocol/ids.ts';
@@ -64,7 +64,6 @@ interface Waiting extends Card {
 
 const trustOf = (tx: Pick<Tx, 'trust'>, workspaceId: string): string | null =>
   tx.trust(workspaceId)?.fingerprint ?? null;
-const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;
 
 const openCard = (
   request: ApprovalRequest,

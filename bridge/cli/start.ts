@@ -1,7 +1,7 @@
 /** `bridge start`: compose the rooms, listen on loopback, print the launch URL, stop in order. */
 import { flushCompileCache } from 'node:module';
 import { stateDirectories, type Directories } from '../ledger/paths.ts';
-import { CliError, exits, read, usage, type Verb } from './args.ts';
+import { exits, read, usage, type Verb } from './args.ts';
 import { print, printJson, warn } from './output.ts';
 import { closePorch, loadRooms, openEarly, type Early } from './early.ts';
 
@@ -121,5 +121,3 @@ export const start: Verb = {
     return exits.ok;
   },
 };
-
-export { CliError };

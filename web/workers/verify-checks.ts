@@ -5,7 +5,7 @@
 import { bundleText, tlogProofText, trustedRootText, type LogKey } from '#protocol/bundle.ts';
 import { keyringOf, type SigningKey } from '#protocol/keyring.ts';
 import { limits } from '#protocol/limits.ts';
-import { openCheckpoint, verifyConsistency, type TreeHead } from '#protocol/log.ts';
+import { isSame, openCheckpoint, type TreeHead, verifyConsistency } from '#protocol/log.ts';
 import type { SealedView } from '#protocol/methods/receipt.ts';
 import { fromBase64, openEnvelope, receiptOrigin, toBase64, type Statement } from '#protocol/receipts.ts';
 import { inTurn } from '#protocol/steps.ts';
@@ -48,9 +48,6 @@ const sealedOf = (view: SealedView, more: Partial<SealedReceipt> = {}): SealedRe
 const besides = (view: SealedView): SealedReceipt => sealedOf(view, { actionDeleted: true });
 
 const hashesOf = (encoded: readonly string[]): Uint8Array[] => encoded.map((hash) => fromBase64(hash) ?? nothing);
-
-const isSame = (a: Uint8Array, b: Uint8Array): boolean =>
-  a.length === b.length && a.every((byte, index) => byte === b[index]);
 
 /** The keys in force, first to newest, and the signed states of the log: the one known here and the one shown now. */
 interface Ground {

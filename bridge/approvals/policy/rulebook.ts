@@ -3,7 +3,7 @@
  * request; and what only looks: preview, suggestions, trying. The rule not to break: nothing a project or an agent says
  * changes a rule. Used by the command table.
  */
-import type { Actor } from '#protocol/actor.ts';
+import { isOperator, type Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { canonical } from '#protocol/json.ts';
 import { presets, ruleFile, type RuleDraft, type RuleSource } from '#protocol/policy.ts';
@@ -49,8 +49,6 @@ const namesOf = (read: Pick<Reads, 'workspaces'>, agentTitle: RulebookOptions['a
   };
   return { agent, workspace: (workspaceId) => paths.get(workspaceId) ?? null };
 };
-
-const isOperator = (actor: Actor): boolean => actor.kind !== 'cli' || actor.operator;
 
 export const createRulebook = (options: RulebookOptions): Rulebook => {
   const { ledger, seal, now } = options;

@@ -16,7 +16,8 @@ const network = wordSet(
     'npx bunx pnpx uvx psql mysql mongosh redis-cli yt-dlp rclone s3cmd ngrok cloudflared wscat websocat mail sendmail mutt',
 );
 const interpreters = wordSet('python python2 python3 node nodejs tsx ts-node deno bun ruby perl php lua Rscript');
-const privileges = wordSet('sudo doas su pkexec run0 runuser');
+/** Run what follows with the rights of another. */
+export const privileges = wordSet('sudo doas su pkexec run0 runuser');
 
 /** Builtins that evaluate text once more as arithmetic or as a name. */
 const evaluators = wordSet(

@@ -17,7 +17,7 @@ import type {
 import { limits } from '#protocol/limits.ts';
 import { noteHost } from './hosts.ts';
 import { noteScript } from './paths.ts';
-import { noteProgram } from './programs.ts';
+import { noteProgram, privileges } from './programs.ts';
 import { type Sheet, systemFolders, TooMuch, type Scope, type Word } from './sheet.ts';
 import type { Dialect, Inner } from './inner.ts';
 import { trampolines } from './trampolines.ts';
@@ -59,7 +59,7 @@ export class Reader {
       const elsewhere = inner.find((each) => each.is === 'argv' && each.elsewhere === true);
       const taken = elsewhere?.is === 'argv' ? elsewhere.words.length : 0;
       noteProgram(this.#sheet, name, args.slice(0, args.length - taken), scope, isShell);
-    } else if (/^(sudo|doas|su|runuser|pkexec)$/.test(base)) this.#sheet.notes.add('privileged');
+    } else if (privileges.has(base)) this.#sheet.notes.add('privileged');
     for (const each of inner) this.#inner(each, base, scope, isShell);
   }
 

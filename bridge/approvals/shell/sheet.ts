@@ -71,6 +71,7 @@ const cut = (text: string, units: number): string =>
 /** Variables that change which program or which code really runs. */
 export const steeringName =
   /^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|NODE_PATH|BASH_ENV|ENV|SHELLOPTS|BASHOPTS|PS4|CDPATH|PYTHON(PATH|STARTUP|HOME|INSPECT)|PERL5(LIB|OPT|DB)|RUBY(OPT|LIB)|JAVA_TOOL_OPTIONS|GIT_.*|npm_config_.*|SHELL|IFS|PROMPT_COMMAND|(VISUAL|EDITOR|.*PAGER|BROWSER|LESSOPEN|LESSCLOSE)|SSH_ASKPASS|SUDO_ASKPASS|MAKEFLAGS|CC|CXX|RUSTC.*|HOME|XDG_CONFIG_HOME)$/i;
+
 export class Sheet {
   readonly programs: CommandReading['programs'] = [];
   readonly operators: string[] = [];

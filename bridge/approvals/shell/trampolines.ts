@@ -1,6 +1,6 @@
 /**
  * Programs that run what they are given (R-16): for each, where the inner command is. The rule not to break: `blind`
- * unless it is certain what would run. The table is data about programs; `reading.ts` walks what it answers. Pure.
+ * unless it is certain what would run. The table is data about programs; `reader.ts` walks what it answers. Pure.
  */
 import { docker, kubectl, ssh } from './elsewhere.ts';
 import {
