@@ -36,7 +36,7 @@ export interface About {
   readCurrent(relative: string): CurrentText | null;
 }
 
-/** What the pure describers (`describe.ts`) make of a request: the exact part and the shown part. */
+/** What the pure describers (`describe.ts`, `permission.ts`) make of a request: the exact part and the shown part. */
 export interface Described {
   readonly kind: ActionKind;
   readonly effects: readonly Json[];

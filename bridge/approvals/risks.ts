@@ -1,6 +1,6 @@
 /**
  * Risk notes as a closed list (R-02), and the patterns some of them come from. The rule not to break: a sentence is the
- * bridge's own and never repeats a secret. Used by `describe.ts`. Pure.
+ * bridge's own and never repeats a secret. Used by `facts.ts`. Pure.
  */
 import type { ApprovalFacts } from '#protocol/events.ts';
 import type { Read } from './shell/reading.ts';

@@ -6,7 +6,8 @@ import { canonical } from '#protocol/json.ts';
 import { statementSchema } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
 import type { ApprovalRequest } from '../../bridge/approvals/contract.ts';
-import { describeCommand, describePermission, describeWrite } from '../../bridge/approvals/describe.ts';
+import { describeCommand, describeWrite } from '../../bridge/approvals/describe.ts';
+import { describePermission } from '../../bridge/approvals/permission.ts';
 import { about, asked, openPage, openRoom, temporary } from './parts.ts';
 
 const sha256 = (bytes: Uint8Array | string): string => createHash('sha256').update(bytes).digest('hex');

@@ -7,7 +7,7 @@ import type { Params } from '#protocol/methods.ts';
 import { statementSchema } from '#protocol/receipts.ts';
 import { z } from '#protocol/schema.ts';
 import type { ReceiptRow } from '../../bridge/ledger/contract.ts';
-import { describePermission } from '../../bridge/approvals/describe.ts';
+import { describePermission } from '../../bridge/approvals/permission.ts';
 import { verifyAll } from '../../bridge/approvals/reader.ts';
 import {
   about,

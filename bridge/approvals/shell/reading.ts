@@ -2,7 +2,7 @@
  * Understanding a command (R-02, R-16): shell text through the parser, argv as it is, trampolines resolved, into the
  * facts a person and a rule go by. The rule not to break: never less than a shell would run. What the parser reports,
  * what only a shell would know, what is too long or too deep is said in `uninspectable`; nothing is run or expanded.
- * Called by `describe.ts`. Pure and synchronous.
+ * Called by `facts.ts`. Pure and synchronous.
  */
 import type { CommandReading } from '#protocol/events.ts';
 import { limits } from '#protocol/limits.ts';

@@ -8,7 +8,7 @@ import type { ApprovalFacts, CommandReading } from '#protocol/events.ts';
 import { visible } from '../inert.ts';
 
 export type Place = ApprovalFacts['paths'][number]['place'];
-/** Notes about a command that become risks of the same code (`describe.ts`). */
+/** Notes about a command that become risks of the same code (`facts.ts`). */
 export type Note =
   | 'redirect_outside'
   | 'recursive_delete'
