@@ -72,6 +72,19 @@ export const errors = {
   invalid_encoding: ['This file is not valid UTF-8.', false],
   content_too_large: ['This is too large.', false],
   file_changed: ['The file changed since it was shown.', false],
+  // git
+  git_unavailable: ['Git is not installed, or does not start.', false],
+  not_git_repository: ['This folder is not in a git repository.', false],
+  git_timeout: ['Git took too long. Nothing was changed.', true],
+  git_output_too_large: ['There is more here than can be shown at once.', false],
+  unsupported_git_state: ['This repository is of a kind that cannot be read safely.', false],
+  repository_changed: ['The repository changed while it was read.', true],
+  checkpoint_unavailable: ['This checkpoint does not exist any more.', false],
+  checkpoint_too_large: ['This folder is too large for checkpoints.', false],
+  worktree_moved: ['The files changed since this was shown. Nothing was written; look again.', false],
+  // terminals
+  terminal_limit: ['As many terminals as allowed are open. Close one first.', false],
+  terminal_gone: ['This terminal does not exist any more.', false],
   // delivery
   unknown_subscription: ['This conversation is not subscribed to.', false],
   unknown_cursor: ['This place in the log is not known.', false],

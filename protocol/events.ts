@@ -245,6 +245,8 @@ export const receiptKinds = [
   'policy',
   'trust',
   'reveal',
+  'restore',
+  'worktree',
   'session',
   'key-rotation',
   'recovery',
@@ -395,6 +397,29 @@ export const eventData = {
   }),
   'queue.removed': z.strictObject({ queueId: uuid, why: z.enum(['operator', 'sent', 'cleared']) }),
   'queue.paused': z.strictObject({ paused: z.boolean(), why: z.enum(['restart', 'failure', 'stop', 'operator']) }),
+
+  /** The files were recorded in the conversation's private store (F-23). */
+  checkpoint: z.strictObject({
+    checkpointId: uuid,
+    why: z.enum(['before_turn', 'after_turn', 'before_restore']),
+    files: count,
+    bytes: count,
+    skipped: count,
+  }),
+  /** Files were put back to a checkpoint, or brought from a child's worktree. */
+  restored: z.strictObject({
+    /** Null for what was brought back. */
+    checkpointId: z.nullable(uuid),
+    /** The child conversation it was brought from. */
+    fromConversationId: z.optional(uuid),
+    undoCheckpointId: z.nullable(uuid),
+    paths: list(path, 500),
+    written: count,
+    removed: count,
+    outcome: z.enum(outcomes),
+    receiptId: uuid,
+    sentence: z.optional(text(500)),
+  }),
 
   'trust.changed': z.strictObject({
     workspaceId: text(100),

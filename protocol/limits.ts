@@ -301,6 +301,57 @@ export const limits = {
   /** Entries one trust scan looks at below the folders its patterns name. */
   trustEntries: 5000,
 
+  // Git and checkpoints
+  /** One git command on a large repository with a cold disk. */
+  gitMs: 10 * second,
+  /** What one git command may print. */
+  gitBytes: 4 * MiB,
+  /** Changed files that one still looks through; beyond it the list is refused, never cut in silence. */
+  gitEntries: 5000,
+  /** Commits of one page of a log. */
+  gitCommits: 100,
+  /** A longer line is minified or data: shown cut. */
+  diffLineUnits: 4000,
+  /** Lines of one file's difference that are sent at all; about a hundred screens. */
+  diffLines: 5000,
+  /** Changed lines sent unasked; more waits for a press. */
+  diffLinesUnasked: 1500,
+  /** Unchanged lines around a change that may be asked for. */
+  diffContext: 1000,
+  /** Files of one checkpoint. */
+  checkpointFiles: 20_000,
+  /** Bytes of the files of one checkpoint. */
+  checkpointBytes: 256 * MiB,
+  /** Checkpoints kept of one conversation; the oldest are cleared away. */
+  checkpoints: 400,
+  /** Time a checkpoint may hold a turn up before the turn begins without one, which is said. */
+  checkpointMs: 10 * second,
+
+  // Terminals
+  /** Each is two processes; a person looks at a few. */
+  terminals: 8,
+  /** Live ones and the last that ended. */
+  terminalsListed: 32,
+  /** Below this no program draws anything readable. */
+  terminalColumnsMin: 10,
+  /** A wide screen with a small font. */
+  terminalColumns: 500,
+  terminalRows: 300,
+  /** A title is a label. */
+  terminalTitleUnits: 256,
+  /** Lines above the screen that are kept and replayed. */
+  terminalScrollback: 5000,
+  /** A page says that it drew at least this often. */
+  terminalAckBytes: 64 * KiB,
+  /** Sent and not drawn yet, above which the terminal's output waits. */
+  terminalWindowBytes: 512 * KiB,
+  /** One frame of keys or of a paste. */
+  terminalInputBytes: 64 * KiB,
+  /** Frames of keys per second; a held key makes thirty. */
+  terminalInputFrames: 200,
+  /** A whole replayed screen with its scrollback and colours. */
+  terminalReplayBytes: 8 * MiB,
+
   // App
   /** Of an event this version cannot read, so much of its JSON is shown: enough to tell what it was. */
   unknownUnits: 16 * KiB,

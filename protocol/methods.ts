@@ -5,9 +5,11 @@
 import { approvalMethods } from './methods/approval.ts';
 import { connectionMethods } from './methods/connection.ts';
 import { conversationMethods } from './methods/conversation.ts';
+import { gitMethods } from './methods/git.ts';
 import type { Method } from './methods/method.ts';
 import { policyMethods } from './methods/policy.ts';
 import { receiptMethods } from './methods/receipt.ts';
+import { terminalMethods } from './methods/terminal.ts';
 import { workspaceMethods } from './methods/workspace.ts';
 import type { z } from './schema.ts';
 
@@ -18,6 +20,8 @@ export const methods = {
   ...receiptMethods,
   ...connectionMethods,
   ...workspaceMethods,
+  ...gitMethods,
+  ...terminalMethods,
 } as const satisfies Record<string, Method>;
 
 export type MethodName = keyof typeof methods;

@@ -143,6 +143,14 @@ const apply = (work: Work, event: Event): void => {
       );
     case 'notice':
       return notice(work, event, event.data.level, event.data.code, event.data.sentence, { raw: event.data.raw });
+    case 'restored':
+      return notice(
+        work,
+        event,
+        event.data.outcome === 'ok' ? 'info' : 'warn',
+        'restored',
+        event.data.sentence ?? 'The operator put files back.',
+      );
     case 'operator.reveal':
       return notice(
         work,
@@ -157,6 +165,7 @@ const apply = (work: Work, event: Event): void => {
     // Header state; see summary.ts.
     case 'agent.ready':
     case 'agent.started':
+    case 'checkpoint':
     case 'commands':
     case 'conversation.archived':
     case 'conversation.created':

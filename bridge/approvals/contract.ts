@@ -172,7 +172,7 @@ export interface Seal {
   ): void;
 }
 export interface SealInput {
-  readonly kind: 'policy' | 'trust' | 'reveal' | 'recovery' | 'session';
+  readonly kind: 'policy' | 'trust' | 'reveal' | 'restore' | 'worktree' | 'recovery' | 'session';
   readonly conversationId?: string | undefined;
   readonly actor: Actor | null;
   /** Canonical detail; becomes the action bytes of the receipt. No prompt or file text, no secret. */

@@ -104,9 +104,14 @@ export const fileRead = z.strictObject({
 export type FileRead = z.infer<typeof fileRead>;
 
 /** Any use of a workspace takes its lease when it is not held yet. */
-const rootErrors = ['workspace_unknown', 'workspace_changed', 'workspace_unavailable', 'workspace_leased'] as const;
+export const rootErrors = [
+  'workspace_unknown',
+  'workspace_changed',
+  'workspace_unavailable',
+  'workspace_leased',
+] as const;
 /** Any look at a path below a workspace. */
-const pathErrors = [...rootErrors, 'invalid_path', 'path_denied', 'symlink_refused', 'not_found'] as const;
+export const pathErrors = [...rootErrors, 'invalid_path', 'path_denied', 'symlink_refused', 'not_found'] as const;
 
 export const workspaceMethods = {
   'files.list': {

@@ -2,16 +2,24 @@
  * What the dock shows. For a conversation it lives on the bridge (U-16), so that another device goes on there; without
  * one it is this page's own.
  */
+import { changeSource, type ChangeSource } from '#protocol/methods/git.ts';
 import { z } from '#protocol/schema.ts';
 import { createContext } from 'svelte';
 import type { App } from './app.svelte.ts';
 
+export const dockTabs = ['files', 'changes', 'terminal'] as const;
+export type DockTab = (typeof dockTabs)[number];
+
 const stored = z.object({
   open: z.boolean(),
+  tab: z._default(z.enum(dockTabs), 'files'),
   width: z.number(),
   folder: z.string(),
   file: z.nullable(z.string()),
   line: z.nullable(z.number()),
+  of: z._default(z.nullable(changeSource), null),
+  entry: z._default(z.nullable(z.string()), null),
+  terminal: z._default(z.nullable(z.string()), null),
 });
 type Stored = z.infer<typeof stored>;
 
@@ -20,11 +28,18 @@ export const dockWidths = { min: 300, max: 900 } as const;
 
 export class Dock {
   open = $state(false);
+  tab = $state<DockTab>('files');
   width = $state(420);
   /** Folder whose entries are listed; empty is the top. */
   folder = $state('');
   file = $state<string | null>(null);
   line = $state<number | null>(null);
+  /** What the changes are of; null is the folder against its index. */
+  of = $state.raw<ChangeSource | null>(null);
+  /** Id of the entry whose difference is open. */
+  entry = $state<string | null>(null);
+  /** Terminal in front. */
+  terminal = $state<string | null>(null);
   /** Conversation whose dock this is. */
   conversationId = $state<string | null>(null);
   /** Workspace of that conversation, once known; else the chosen one. */
@@ -45,6 +60,9 @@ export class Dock {
       this.folder = '';
       this.file = null;
       this.line = null;
+      this.of = null;
+      this.entry = null;
+      this.terminal = null;
     }
     this.workspaceId = workspaceId;
     if (conversationId === this.conversationId) return;
@@ -70,9 +88,21 @@ export class Dock {
     this.#save();
   }
 
+  /** Shows a tab; pressed again on the one in front, the dock goes. */
+  toggleTab(tab: DockTab): void {
+    if (this.open && this.tab === tab) return this.hide();
+    this.showTab(tab);
+  }
+  showTab(tab: DockTab): void {
+    this.#chosen = true;
+    this.tab = tab;
+    this.show();
+  }
+
   /** Opens a file at a line; from a path chip, a link, the palette. */
   showFile(path: string, line: number | null = null): void {
     this.#chosen = true;
+    this.tab = 'files';
     this.file = path;
     this.line = line;
     this.folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
@@ -80,9 +110,24 @@ export class Dock {
   }
   showFolder(path: string): void {
     this.#chosen = true;
+    this.tab = 'files';
     this.file = null;
     this.line = null;
     this.folder = path;
+    this.show();
+  }
+  /** Opens the changes of `of`, and of them one entry. */
+  showChanges(of: ChangeSource | null, entry: string | null = null): void {
+    this.#chosen = true;
+    this.tab = 'changes';
+    this.of = of;
+    this.entry = entry;
+    this.show();
+  }
+  showTerminal(terminalId: string | null): void {
+    this.#chosen = true;
+    this.tab = 'terminal';
+    this.terminal = terminalId;
     this.show();
   }
   resize(width: number): void {
@@ -99,13 +144,17 @@ export class Dock {
     }
     const parsed = z.safeParse(stored, value);
     if (!parsed.success) return;
-    const { open, width, folder, file, line } = parsed.data;
+    const { open, tab, width, folder, file, line, of, entry, terminal } = parsed.data;
     // A phone shows one thing at a time: what a desktop left open does not cover the conversation there.
     this.open = open && innerWidth > 760;
     this.width = Math.min(dockWidths.max, Math.max(dockWidths.min, width));
     this.folder = folder;
     this.file = file;
     this.line = line;
+    this.tab = tab;
+    this.of = of;
+    this.entry = entry;
+    this.terminal = terminal;
   }
 
   #save(): void {
@@ -119,7 +168,8 @@ export class Dock {
     this.#timer = null;
     this.#app.settings.set({ dockWidth: this.width });
     if (this.conversationId === null || !this.#app.can('view')) return;
-    const state: Stored = { open: this.open, width: this.width, folder: this.folder, file: this.file, line: this.line };
+    const { open, tab, width, folder, file, line, of, entry, terminal } = this;
+    const state: Stored = { open, tab, width, folder, file, line, of, entry, terminal };
     void this.#app.call('view.set', { conversationId: this.conversationId, state: JSON.stringify(state) });
   }
 }

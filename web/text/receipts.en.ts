@@ -16,6 +16,8 @@ export const words = {
     policy: 'Rule change',
     trust: 'Trust',
     reveal: 'Secret revealed',
+    restore: 'Files put back',
+    worktree: 'Worktree',
     session: 'Sign-in',
     'key-rotation': 'Key change',
     recovery: 'Recovery',
