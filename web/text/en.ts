@@ -231,7 +231,7 @@ export const text = {
     removeButton: 'Delete conversation',
     mode: 'Mode',
     model: 'Model',
-    dock: 'Files',
+    dock: 'Show or hide files, changes and terminals',
     agentEnded: 'The agent is not running. Your next message starts it.',
     exported: 'Export saved',
   },
