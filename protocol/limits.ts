@@ -304,6 +304,8 @@ export const limits = {
   // Git and checkpoints
   /** One git command on a large repository with a cold disk. */
   gitMs: 10 * second,
+  /** At once; more would only wait for the same disk. */
+  gitProcesses: 4,
   /** What one git command may print. */
   gitBytes: 4 * MiB,
   /** Changed files that one still looks through; beyond it the list is refused, never cut in silence. */
