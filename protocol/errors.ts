@@ -69,6 +69,7 @@ export const errors = {
   unsupported_file_type: ['This kind of file is not opened.', false],
   unsupported_filename_encoding: ['The name of this file is not valid UTF-8.', false],
   binary_file: ['This is a binary file.', false],
+  invalid_pattern: ['This is not a regular expression that can be searched for.', false],
   invalid_encoding: ['This file is not valid UTF-8.', false],
   content_too_large: ['This is too large.', false],
   file_changed: ['The file changed since it was shown.', false],

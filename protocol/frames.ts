@@ -100,7 +100,18 @@ export const delivery = z.discriminatedUnion('kind', [
   /** A list changed; carries no data: clients coalesce and list again. */
   z.strictObject({
     kind: z.literal('invalidate'),
-    topic: z.enum(['conversations', 'approvals', 'workspaces', 'agents', 'rules', 'sessions', 'receipts', 'trust']),
+    topic: z.enum([
+      'conversations',
+      'approvals',
+      'workspaces',
+      'agents',
+      'rules',
+      'sessions',
+      'receipts',
+      'trust',
+      /** Only to an attachment that watches some. */
+      'files',
+    ]),
     generation: count,
   }),
 ]);

@@ -276,6 +276,37 @@ export const limits = {
   searchEntries: 100_000,
   /** Longest slice of work of a search before other requests get their turn. */
   searchSliceMs: 8,
+  /** A line of code, and a query, that one still reads. */
+  grepQueryUnits: 400,
+  /** Of a longer line, so much around its first match. */
+  grepLineUnits: 400,
+  /** Matches marked in one line. */
+  grepMarks: 20,
+  /** Lines of one answer: a few screens. */
+  grepPage: 200,
+  /** Lines one search finds; whoever gets there asks more exactly. */
+  grepLines: 5000,
+  /** Read by one search: a few seconds. */
+  grepBytes: 1024 * MiB,
+  /** An answer waits this long for something to show. */
+  grepAnswerMs: 250,
+  /** A worker that says nothing for this long is inside a pattern that does not come to an end. */
+  grepStallMs: 3 * second,
+  /** A search nobody asks about any more. */
+  grepIdleMs: 30 * second,
+  /** Of an ignore file. */
+  ignoreBytes: 64 * KiB,
+  /** Folders whose change one attachment is told of: as many as a screen shows open. */
+  watchedFolders: 64,
+  /** Changes come in bursts; a client is told once. */
+  watchSettleMs: 250,
+  /** Where the system takes no more watches, one looks again after this. */
+  watchPollMs: 2 * second,
+  /** Line places remembered for files that are paged through: one number for every 1,000 lines. */
+  lineIndexes: 8,
+  lineIndexStep: 1000,
+  /** Two hundred and fifty-six rows of sixteen. */
+  binaryHeadBytes: 4 * KiB,
   /** An image up to this is sent within the answer; base64 of it fits a frame. */
   imageBytes: 512 * KiB,
   /** A text one would read here fits; more comes in pieces. */

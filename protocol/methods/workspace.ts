@@ -56,6 +56,8 @@ export const fileEntry = z.strictObject({
   link: z.optional(z.strictObject({ target: text(limits.pathBytes), place: z.enum(['inside', 'outside', 'missing']) })),
   /** More than one hard link: writing replaces this name only. */
   shared: z.optional(z.boolean()),
+  /** Named by an ignore file; shown dimmed. */
+  ignored: z.optional(z.boolean()),
 });
 export type FileEntry = z.infer<typeof fileEntry>;
 
@@ -98,10 +100,28 @@ export const fileRead = z.strictObject({
       bytes: count,
       dataUrl: z.optional(text(limits.readBytes)),
     }),
-    z.strictObject({ kind: z.literal('binary'), sniff: text(64) }),
+    z.strictObject({
+      kind: z.literal('binary'),
+      sniff: text(64),
+      /** The first bytes, base64. */
+      head: z.optional(text(Math.ceil((limits.binaryHeadBytes * 4) / 3) + 4)),
+    }),
   ]),
 });
 export type FileRead = z.infer<typeof fileRead>;
+
+/** One line of a file that matches, and where. Lines above the bound are shown around their first match. */
+export const foundLine = z.strictObject({
+  path: relative,
+  line: count,
+  text: text(limits.grepLineUnits),
+  /** UTF-16 units left out in front, and whether the line goes on behind. */
+  from: count,
+  more: z.boolean(),
+  /** Start and length of each match, in UTF-16 units of `text`. */
+  marks: list(z.tuple([count, count]), limits.grepMarks),
+});
+export type FoundLine = z.infer<typeof foundLine>;
 
 /** Any use of a workspace takes its lease when it is not held yet. */
 export const rootErrors = [
@@ -114,8 +134,44 @@ export const rootErrors = [
 export const pathErrors = [...rootErrors, 'invalid_path', 'path_denied', 'symlink_refused', 'not_found'] as const;
 
 export const workspaceMethods = {
+  /**
+   * Search in contents: begins with a query, goes on with a cursor. Each call answers soon with what was found since the
+   * one before. One for each attachment: another one ends it, and so does silence.
+   */
+  'files.grep': {
+    params: z.strictObject({
+      workspaceId: uuid,
+      query: text(limits.grepQueryUnits),
+      regexp: z.optional(z.boolean()),
+      matchCase: z.optional(z.boolean()),
+      word: z.optional(z.boolean()),
+      /** Comma-separated patterns as in an ignore file; `!` in front leaves out. */
+      include: z.optional(text(limits.grepQueryUnits)),
+      cursor: z.optional(text(64)),
+    }),
+    result: z.strictObject({
+      lines: list(foundLine, limits.grepPage),
+      /** Looked at so far, and left out because they are no UTF-8 text, too large or secret. */
+      files: count,
+      bytes: count,
+      skipped: count,
+      /** Null at the end. */
+      cursor: z.nullable(text(64)),
+      /** Why it ended early: more lines, files or bytes than the bounds, or a pattern that takes too long. */
+      stopped: z.nullable(z.enum(['lines', 'files', 'bytes', 'slow'])),
+    }),
+    capability: 'files.read',
+    mutates: false,
+    errors: [...rootErrors, 'invalid_pattern', 'unknown_cursor'],
+  },
   'files.list': {
-    params: z.strictObject({ workspaceId: uuid, path: relative, cursor: z.optional(text(64)) }),
+    params: z.strictObject({
+      workspaceId: uuid,
+      path: relative,
+      cursor: z.optional(text(64)),
+      /** With a cursor: any place of the same list instead of the next. */
+      from: z.optional(count),
+    }),
     result: z.strictObject({
       entries: list(fileEntry, limits.directoryPage),
       cursor: z.nullable(text(64)),
@@ -131,6 +187,8 @@ export const workspaceMethods = {
       workspaceId: uuid,
       path: relative,
       offset: z.optional(count),
+      /** Instead of an offset: the line to begin at, from 1; at the end of the file where it has fewer. */
+      line: z.optional(count),
       /** Answer `file_changed` when the file is of another revision. */
       revision: z.optional(revision),
       /** Read as this encoding, as a labelled preview. */
@@ -173,6 +231,22 @@ export const workspaceMethods = {
     capability: 'files.read',
     mutates: false,
     errors: [...pathErrors],
+  },
+  /**
+   * What the attachment looks at: `invalidate` of `files` follows when something there changed. Replaces what was watched
+   * before; nothing is watched with empty lists, and after the attachment.
+   */
+  'files.watch': {
+    params: z.strictObject({
+      workspaceId: uuid,
+      folders: list(relative, limits.watchedFolders),
+      file: z.optional(relative),
+    }),
+    /** `polled` were not taken by the system, which has a bound of its own; they are looked at from time to time. */
+    result: z.strictObject({ watched: count, polled: count }),
+    capability: 'files.read',
+    mutates: false,
+    errors: [...rootErrors, 'invalid_path'],
   },
   'trust.accept': {
     params: z.strictObject({ workspaceId: uuid, fingerprint: sha256, note: z.optional(text(limits.noteUnits)) }),
