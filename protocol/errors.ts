@@ -58,7 +58,7 @@ export const errors = {
   workspace_unavailable: ['The folder of this workspace cannot be reached.', false],
   workspace_leased: ['Another bridge is using this workspace.', false],
   workspace_changed: ['The folder of this workspace was replaced. Open it again.', false],
-  not_trusted: ['This folder has files that run code when an agent starts. Review them first.', false],
+  not_trusted: ['The trust review of this folder found something that must be looked at first.', false],
   invalid_path: ['This is not a valid path.', false],
   path_denied: ['This file is kept secret from the app and from agents.', false],
   symlink_refused: ['This path leads through a symbolic link, which is not followed.', false],

@@ -423,7 +423,7 @@ export const eventData = {
 
   'trust.changed': z.strictObject({
     workspaceId: text(100),
-    state: z.enum(['accepted', 'changed', 'none_found']),
+    state: z.enum(['accepted', 'changed', 'none_found', 'withdrawn']),
     files: count,
     receiptId: z.optional(uuid),
   }),

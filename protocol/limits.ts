@@ -331,6 +331,32 @@ export const limits = {
   trustFiles: 500,
   /** Entries one trust scan looks at below the folders its patterns name. */
   trustEntries: 5000,
+  /** Entries one review walks over: about two seconds. */
+  trustWalked: 100_000,
+  /** Files one review reads beside those that configure something; more is said to be cut. */
+  trustRead: 20_000,
+  /** A larger source or text is generated, or data; only its beginning is reviewed. */
+  trustReadBytes: 512 * KiB,
+  /** Bytes one review reads in all. */
+  trustReadAll: 128 * MiB,
+  /** Findings sent; more are counted. */
+  trustFindings: 200,
+  /** Of one rule in one file; more say nothing new. */
+  trustFindingsPerFile: 5,
+  /** A line of evidence: what fits a line on a screen. */
+  trustEvidenceUnits: 160,
+  /** A longer line is looked through in pieces that overlap. */
+  trustLineUnits: 4000,
+  /** An older review is done again when it is asked for. */
+  trustStaleMs: 5 * 60 * second,
+  /** What `trust.get` waits for a review before it answers with what there is. */
+  trustWaitMs: 1 * second,
+  /** A malware scan beyond this is given up. */
+  malwareMs: 300 * second,
+  /** A malware scan is done again after this. */
+  malwareStaleMs: 6 * 3600 * second,
+  /** What a malware scanner may print. */
+  malwareBytes: 256 * KiB,
 
   // Git and checkpoints
   /** One git command on a large repository with a cold disk. */

@@ -10,6 +10,7 @@ import type { Method } from './methods/method.ts';
 import { policyMethods } from './methods/policy.ts';
 import { receiptMethods } from './methods/receipt.ts';
 import { terminalMethods } from './methods/terminal.ts';
+import { trustMethods } from './methods/trust.ts';
 import { workspaceMethods } from './methods/workspace.ts';
 import type { z } from './schema.ts';
 
@@ -22,6 +23,7 @@ export const methods = {
   ...workspaceMethods,
   ...gitMethods,
   ...terminalMethods,
+  ...trustMethods,
 } as const satisfies Record<string, Method>;
 
 export type MethodName = keyof typeof methods;

@@ -60,9 +60,10 @@ const closedSentences = {
   idle: 'The agent was closed because nothing was asked of it. The transcript stays.',
 } as const satisfies Record<EventData<'conversation.closed'>['by'], string>;
 const trustSentences = {
-  accepted: 'The files of this folder that run code were reviewed and accepted.',
-  changed: 'Files of this folder that run code have changed since they were reviewed.',
-  none_found: 'No files that run code were found in this folder.',
+  accepted: 'The findings of the trust review of this folder were accepted.',
+  changed: 'The findings of the trust review of this folder changed; the former acceptance does not count any more.',
+  none_found: 'The trust review of this folder found nothing.',
+  withdrawn: 'The acceptance of the trust review of this folder was withdrawn.',
 } as const satisfies Record<EventData<'trust.changed'>['state'], string>;
 
 const apply = (work: Work, event: Event): void => {

@@ -85,6 +85,7 @@ export const approvalMethods = {
       'digest_mismatch',
       'decision_not_offered',
       'invalid_proof',
+      'not_trusted',
       'stale_policy',
     ],
   },

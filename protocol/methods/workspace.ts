@@ -1,4 +1,4 @@
-/** workspace.*, trust.*, files.*: directories the operator opened and what may be read there. */
+/** workspace.*, files.*: directories the operator opened and what may be read there. */
 import { limits } from '../limits.ts';
 import { count, list, name, sha256, text, time, uuid, z } from '../schema.ts';
 import type { Method } from './method.ts';
@@ -20,28 +20,6 @@ export const workspaceSummary = z.strictObject({
   problem: z.nullable(z.enum(['workspace_unavailable', 'workspace_changed', 'workspace_leased'])),
 });
 export type WorkspaceSummary = z.infer<typeof workspaceSummary>;
-
-/** G-23 reduced: the files that run code when an agent starts, listed with hashes and asked about once. */
-export const trustFile = z.strictObject({
-  path: relative,
-  sha256: z.nullable(sha256),
-  bytes: count,
-  /** Which agents read it, and what it can start. */
-  agents: list(text(100), 20),
-  what: text(300),
-});
-export type TrustFile = z.infer<typeof trustFile>;
-export const trustState = z.strictObject({
-  workspaceId: uuid,
-  /** `none_found` needs no answer; `accepted` was answered for exactly these hashes; `changed` and `unanswered` ask. */
-  state: z.enum(['none_found', 'accepted', 'changed', 'unanswered']),
-  fingerprint: sha256,
-  files: list(trustFile, limits.trustFiles),
-  truncated: z.boolean(),
-  acceptedAt: z.optional(time),
-  receiptId: z.optional(uuid),
-});
-export type TrustState = z.infer<typeof trustState>;
 
 export const fileEntry = z.strictObject({
   /** For display: never a substitute for the bytes of the name. */
@@ -247,20 +225,6 @@ export const workspaceMethods = {
     capability: 'files.read',
     mutates: false,
     errors: [...rootErrors, 'invalid_path'],
-  },
-  'trust.accept': {
-    params: z.strictObject({ workspaceId: uuid, fingerprint: sha256, note: z.optional(text(limits.noteUnits)) }),
-    result: trustState,
-    capability: 'trust',
-    mutates: true,
-    errors: [...rootErrors, 'digest_mismatch'],
-  },
-  'trust.get': {
-    params: z.strictObject({ workspaceId: uuid }),
-    result: trustState,
-    capability: 'trust',
-    mutates: false,
-    errors: [...rootErrors],
   },
   /** Directories only, for the operator's folder picker; absolute path, home when empty. */
   'workspace.browse': {
