@@ -165,6 +165,26 @@ export interface TrustRow {
   readonly receiptId: string;
 }
 
+/** Files as they were; the content is in the git room's private store of the conversation. */
+export interface FileCheckpointRow {
+  readonly checkpointId: string;
+  readonly conversationId: string;
+  readonly turnId: string | null;
+  readonly why: 'before_turn' | 'after_turn' | 'before_restore';
+  readonly at: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly skipped: number;
+  readonly tree: string;
+  /** What keeps the tree in the store; several rows may share it. */
+  readonly store: string;
+  /** What a restore left, for the checkpoint made before it. */
+  readonly afterTree: string | null;
+  /** Receipt of a restore that began after this checkpoint and has not ended. */
+  readonly restoring: string | null;
+  readonly pruned: boolean;
+}
+
 /** Small indexed reads on the writer's connection: see their own transaction, take well under a millisecond. */
 export interface Reads {
   meta(name: string): string | null;
@@ -223,6 +243,10 @@ export interface Reads {
   trust(workspaceId: string): TrustRow | null;
   agents(): { readonly agentId: string; readonly spec: string }[];
   view(conversationId: string): string | null;
+  /** In the order they were made. */
+  fileCheckpoints(conversationId: string): FileCheckpointRow[];
+  /** Of restores that began and have not ended, for recovery. */
+  openRestores(): FileCheckpointRow[];
   processes(): { readonly pid: number; readonly startTime: string; readonly marker: string }[];
   /** Turns with a start and no end, for recovery. */
   openTurns(): {
@@ -283,6 +307,11 @@ export interface Tx extends Reads {
   putAgent(agentId: string, spec: string): void;
   removeAgent(agentId: string): boolean;
   putView(conversationId: string, state: string): void;
+  putFileCheckpoint(row: FileCheckpointRow): void;
+  changeFileCheckpoint(
+    checkpointId: string,
+    change: Partial<Pick<FileCheckpointRow, 'afterTree' | 'restoring' | 'pruned'>>,
+  ): void;
   putProcess(row: { pid: number; startTime: string; marker: string }): void;
   removeProcess(marker: string): void;
 }

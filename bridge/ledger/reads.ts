@@ -8,6 +8,7 @@ import type {
   ApprovalRecord,
   CheckpointRow,
   ConversationRow,
+  FileCheckpointRow,
   GroundRow,
   OperationRow,
   Reads,
@@ -30,6 +31,10 @@ const where = (...conditions: (string | false)[]): string => {
 };
 const present = (...values: (Value | undefined)[]): Value[] => values.filter((value) => value !== undefined);
 
+const fileCheckpoint = (row: Stored<FileCheckpointRow, 'pruned'>): FileCheckpointRow => ({
+  ...row,
+  pruned: row.pruned === 1,
+});
 const conversationColumns = `conversationId, workspaceId, workspacePath, title, agentId, agentTitle, createdAt,
   updatedAt, lastSeq, bytes, isFull AS "full", archived, sessionId, lastStop, header`;
 const conversationRow = (row: Stored<ConversationRow, 'full' | 'archived'>): ConversationRow => ({
@@ -165,6 +170,17 @@ export const makeReads = (sql: Statements): Reads => {
     agents: () => sql.all('SELECT agentId, spec FROM agent ORDER BY agentId'),
     view: (conversationId) =>
       sql.get<{ state: string }>('SELECT state FROM view WHERE conversationId = ?', conversationId)?.state ?? null,
+    fileCheckpoints: (conversationId) =>
+      sql
+        .all<Stored<FileCheckpointRow, 'pruned'>>(
+          'SELECT * FROM fileCheckpoint WHERE conversationId = ? ORDER BY rowid',
+          conversationId,
+        )
+        .map(fileCheckpoint),
+    openRestores: () =>
+      sql
+        .all<Stored<FileCheckpointRow, 'pruned'>>('SELECT * FROM fileCheckpoint WHERE restoring IS NOT NULL')
+        .map(fileCheckpoint),
     processes: () => sql.all('SELECT pid, startTime, marker FROM process ORDER BY marker'),
     openTurns: () => sql.all('SELECT conversationId, turnId, startedAt, startedSeq FROM turn ORDER BY startedAt'),
     openDrafts: () =>

@@ -265,7 +265,28 @@ CREATE INDEX ruleHitTime ON ruleHit (ruleId, at);
 CREATE TABLE ground (conversationId TEXT PRIMARY KEY, trust TEXT, paused TEXT) STRICT, WITHOUT ROWID;
 `;
 
-export const migrations: readonly string[] = [first, log, rulesAsData];
+const checkpointsOfFiles = `
+-- Files as they were, in the conversation's private store: store names what keeps the tree there, afterTree is what a restore left, restoring the receipt of one that has begun and not ended.
+CREATE TABLE fileCheckpoint (
+  checkpointId TEXT PRIMARY KEY,
+  conversationId TEXT NOT NULL REFERENCES stream (stream) ON DELETE CASCADE,
+  turnId TEXT,
+  why TEXT NOT NULL CHECK (why IN ('before_turn', 'after_turn', 'before_restore')),
+  at INTEGER NOT NULL,
+  files INTEGER NOT NULL,
+  bytes INTEGER NOT NULL,
+  skipped INTEGER NOT NULL,
+  tree TEXT NOT NULL,
+  store TEXT NOT NULL,
+  afterTree TEXT,
+  restoring TEXT,
+  pruned INTEGER NOT NULL
+) STRICT;
+CREATE INDEX fileCheckpointConversation ON fileCheckpoint (conversationId);
+CREATE INDEX fileCheckpointRestoring ON fileCheckpoint (restoring) WHERE restoring IS NOT NULL;
+`;
+
+export const migrations: readonly string[] = [first, log, rulesAsData, checkpointsOfFiles];
 
 /** Brings the tables up to this version, each step in its own transaction. The file must already be known to be ours. */
 export const migrate = (db: DatabaseSync): void => {

@@ -272,6 +272,11 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
     putAgent: (agentId, spec) => void put('INSERT OR REPLACE', 'agent', { agentId, spec }),
     removeAgent: (agentId) => run('DELETE FROM agent WHERE agentId = ?', agentId) === 1,
     putView: (conversationId, state) => void put('INSERT OR REPLACE', 'view', { conversationId, state }),
+    putFileCheckpoint: (row) => void put('INSERT', 'fileCheckpoint', row),
+    changeFileCheckpoint: (checkpointId, change) => {
+      const { text, values } = assignments(change, ['afterTree', 'restoring', 'pruned']);
+      run(`UPDATE fileCheckpoint SET ${text} WHERE checkpointId = ?`, ...values, checkpointId);
+    },
     putProcess: (row) => void put('INSERT OR REPLACE', 'process', row),
     removeProcess: (marker) => void run('DELETE FROM process WHERE marker = ?', marker),
   };
