@@ -3,6 +3,18 @@ import type { FileEntry, FileRead, WorkspaceSummary } from '#protocol/methods/wo
 import type { z } from '#protocol/schema.ts';
 import type { fileStat } from '#protocol/methods/workspace.ts';
 
+/** One entry met by a survey; valid only inside the call it is given to. */
+export interface Surveyed {
+  readonly path: string;
+  readonly type: 'file' | 'directory' | 'symlink' | 'other';
+  /** Of a symlink, where it leads by its text alone. */
+  link(): { readonly target: string; readonly place: 'inside' | 'outside' | 'missing' };
+  /** What tells this state of the file from another. @throws Refusal as the walk */
+  revision(): string;
+  /** The first bytes of a regular file, whatever the secret policy says: for a review, never for display. @throws Refusal as the walk */
+  head(maxBytes: number): { readonly bytes: Buffer; readonly size: number; readonly revision: string };
+}
+
 /** A workspace root held by descriptor, device and inode. Paths below are relative, forward slashes, '' is the root. */
 export interface Root {
   readonly workspaceId: string;
@@ -45,6 +57,12 @@ export interface Root {
     limit: number,
     signal: AbortSignal,
   ): Promise<{ matches: { path: string; type: 'file' | 'directory' }[]; truncated: boolean }>;
+  /**
+   * Every entry below the root, nearest first and by name, `.git` and secret files too; nothing is followed or opened.
+   * A folder for which `visit` answers false is not entered. Never holds the loop for more than `limits.searchSliceMs`
+   * and one call of `visit`. `truncated`: folders or entries were left out. @throws Refusal cancelled, workspace_changed
+   */
+  survey(visit: (entry: Surveyed) => boolean, signal: AbortSignal): Promise<{ entries: number; truncated: boolean }>;
   /** Commit id read from .git/HEAD by the walker, or null. */
   gitHead(): string | null;
   close(): void;

@@ -17,6 +17,7 @@ export interface Name {
   /** The name as text where it opens this entry, else null. */
   readonly text: string | null;
   readonly folder: boolean;
+  readonly type: ReturnType<typeof typeOf>;
 }
 
 /**
@@ -51,14 +52,15 @@ export const namesOf = (directory: Directory): { names: Name[]; truncated: boole
 const nameOf = (entry: Dirent<Buffer>, directory: Directory): Name => {
   const bytes = entry.name;
   const text = isUtf8(bytes) ? bytes.toString('utf8') : null;
-  return { bytes, text: text !== null && isName(text) ? text : null, folder: isFolder(entry, directory) };
+  const type = typeOfEntry(entry, directory);
+  return { bytes, text: text !== null && isName(text) ? text : null, folder: type === 'directory', type };
 };
 
 // Some file systems do not tell types while listing.
-const isFolder = (entry: Dirent<Buffer>, directory: Directory): boolean => {
+const typeOfEntry = (entry: Dirent<Buffer>, directory: Directory): Name['type'] => {
   const told = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket();
-  if (told) return entry.isDirectory();
-  return lstatSync(directory.at(entry.name), { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const known = told ? entry : lstatSync(directory.at(entry.name), { throwIfNoEntry: false });
+  return known === undefined ? 'other' : typeOf(known);
 };
 
 /** Folders first, then by name without regard to case, then by bytes so that the order is total. */

@@ -5,7 +5,9 @@ import type { BigIntStats } from 'node:fs';
 export const revisionOf = (stat: BigIntStats): string =>
   `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}:${stat.ctimeNs}`;
 
-export const typeOf = (stat: BigIntStats): 'file' | 'directory' | 'symlink' | 'other' =>
+export const typeOf = (
+  stat: Pick<BigIntStats, 'isFile' | 'isDirectory' | 'isSymbolicLink'>,
+): 'file' | 'directory' | 'symlink' | 'other' =>
   stat.isFile() ? 'file' : stat.isDirectory() ? 'directory' : stat.isSymbolicLink() ? 'symlink' : 'other';
 
 /** Milliseconds since the epoch; a time before it is the epoch. */

@@ -17,6 +17,7 @@ import { readContent, readWhole } from './read.ts';
 import { modifiedAtOf, revisionOf, typeOf } from './revision.ts';
 import { searchNames } from './search.ts';
 import { isSecretPath } from './secrets.ts';
+import { survey } from './survey.ts';
 import { writeFile } from './write.ts';
 
 export interface RootParts {
@@ -152,6 +153,11 @@ class HeldRoot implements Root {
   search(query: string, limit: number, signal: AbortSignal): ReturnType<Root['search']> {
     this.check();
     return searchNames(this.#beneath, query, limit, signal);
+  }
+
+  survey(visit: Parameters<Root['survey']>[0], signal: AbortSignal): ReturnType<Root['survey']> {
+    this.check();
+    return survey(this.#beneath, visit, signal);
   }
 
   gitHead(): string | null {
