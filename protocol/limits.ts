@@ -296,6 +296,10 @@ export const limits = {
   grepIdleMs: 30 * second,
   /** Of an ignore file. */
   ignoreBytes: 64 * KiB,
+  /** Rules of one ignore file; the largest collections have a few hundred. */
+  ignoreLines: 1000,
+  /** Comparisons its patterns may take in one walk: about a tenth of a second. */
+  ignoreSteps: 20_000_000,
   /** Folders whose change one attachment is told of: as many as a screen shows open. */
   watchedFolders: 64,
   /** Changes come in bursts; a client is told once. */
@@ -383,6 +387,18 @@ export const limits = {
   checkpointBytes: 256 * MiB,
   /** Checkpoints kept of one conversation; the oldest are cleared away. */
   checkpoints: 400,
+  /** A larger file is left out of checkpoints, and counted: no one reviews it, and every change of it would be kept whole. */
+  checkpointFileBytes: 32 * MiB,
+  /** Content handed to git, or taken from it, at once. */
+  checkpointBatchBytes: 32 * MiB,
+  /** A file that changed so shortly before it was read is read again: its times may not tell the next change. */
+  checkpointSettleMs: 2 * second,
+  /** What one conversation's checkpoints may take on the disk; the oldest are cleared away. */
+  checkpointStoreBytes: 1024 * MiB,
+  /** Writes to a conversation's store before it is tidied; each leaves a pack that is looked through. */
+  checkpointPacks: 40,
+  /** Quiet after which a store is tidied. */
+  checkpointTidyMs: 5 * second,
   /** Time a checkpoint may hold a turn up before the turn begins without one, which is said. */
   checkpointMs: 10 * second,
 
@@ -410,6 +426,32 @@ export const limits = {
   terminalInputFrames: 200,
   /** A whole replayed screen with its scrollback and colours. */
   terminalReplayBytes: 8 * MiB,
+  /** One escape sequence: longer ones are images and attacks, and are left out. */
+  terminalSequenceBytes: 4 * KiB,
+  /** The largest count in one: what a counted sequence does is done on one screen. */
+  terminalSequenceCount: 500,
+  /** Numbers in one that count nothing, such as modes. */
+  terminalSequenceNumber: 9999,
+  /** Output per hyperlink on average: each costs a page 5 KiB, and a listing of linked names holds about this much. */
+  terminalLinkBytes: 64,
+  /** Hyperlinks at once: two screens full. */
+  terminalLinkBurst: 1000,
+  /** Output a host has read and not parsed yet, above which the program waits. */
+  terminalParseBytes: 1 * MiB,
+  /** JavaScript heap of a host: twice what a screen full of colours with its scrollback takes. */
+  terminalHeapMiB: 192,
+  /** A title is told at most this often. */
+  terminalTitleMs: 100,
+  /** From hang-up to KILL: time for a shell to write its history. */
+  terminalHangupMs: 500,
+  /** From spawn to a running shell, on a busy machine. */
+  terminalStartMs: 10 * second,
+  /** Control frames of a page are a line. */
+  terminalControlBytes: 1 * KiB,
+  /** Acks are cheap: so many count as one frame of keys. */
+  terminalAcksPerFrame: 20,
+  /** Sockets of terminals together: every terminal in a few tabs. */
+  terminalSockets: 32,
 
   // App
   /** Of an event this version cannot read, so much of its JSON is shown: enough to tell what it was. */
