@@ -238,5 +238,6 @@ const binaries: readonly Magic[] = [
 ];
 const matching = (table: readonly Magic[], head: Buffer): string | null =>
   table.find(([, at, bytes]) => head.subarray(at, at + bytes.length).equals(Buffer.from(bytes, 'latin1')))?.[0] ?? null;
-const imageMime = (head: Buffer): string | null => matching(images, head);
+/** By magic; null for what is no image. */
+export const imageMime = (head: Buffer): string | null => matching(images, head);
 const binarySniff = (head: Buffer): string => matching(binaries, head) ?? 'binary data';
