@@ -15,6 +15,36 @@ export interface Surveyed {
   head(maxBytes: number): { readonly bytes: Buffer; readonly size: number; readonly revision: string };
 }
 
+/** What is at a path, told without opening it. `changedAt`: the later of both times, ms. */
+export type FileState =
+  | {
+      readonly kind: 'file';
+      readonly revision: string;
+      readonly changedAt: number;
+      readonly bytes: number;
+      readonly executable: boolean;
+    }
+  | { readonly kind: 'symlink'; readonly revision: string; readonly changedAt: number; readonly target: Buffer }
+  | { readonly kind: 'folder' | 'other' | 'secret' | 'unreadable' };
+
+/** What is put at a path. A link is made as it is; `Recorder.isSafeLink` judges it before. */
+export type EntryContent =
+  | { readonly kind: 'file'; readonly bytes: Uint8Array; readonly executable: boolean }
+  | { readonly kind: 'symlink'; readonly target: Buffer };
+
+/**
+ * Looks at many files of one moment for a checkpoint, by the walk and the secret policy of `Root`; what is secret under
+ * another name is established once for all of them. To be used at once and not kept.
+ */
+export interface Recorder {
+  /** By name, null where there is nothing. @throws Refusal workspace_unavailable */
+  states(folder: string, names: readonly string[]): (FileState | null)[];
+  /** Exact bytes with the state they belong to. @throws Refusal as the walk, file_changed, content_too_large */
+  read(path: string, maxBytes: number): { readonly bytes: Buffer; readonly revision: string };
+  /** A link there with this text would lead to something in the workspace that is not secret. */
+  isSafeLink(path: string, target: Buffer): boolean;
+}
+
 /** A workspace root held by descriptor, device and inode. Paths below are relative, forward slashes, '' is the root. */
 export interface Root {
   readonly workspaceId: string;
@@ -49,6 +79,15 @@ export interface Root {
   ): { bytes: Uint8Array; revision: string } | null;
   /** Atomic: temp in the same directory by descriptor, fsync, rename, fsync directory; keeps mode bits. `expect` null: must not exist. */
   write(path: string, bytes: Uint8Array, expect: string | null): { revision: string; sha256: string };
+  /** @throws Refusal workspace_changed, workspace_unavailable */
+  recorder(): Recorder;
+  /**
+   * For restores: the same guarded write, also over a link that was seen (`expect`: its revision) and never through one,
+   * with the executable bit as given. Returns the new revision.
+   */
+  put(path: string, content: EntryContent, expect: string | null): string;
+  /** Removes the file or link that was seen, and the folders above it that this empties. */
+  remove(path: string, expect: string): void;
   /** Absolute or relative agent path → relative to the root, or null where it lies outside. Grammar only, opens nothing. */
   relative(path: string): string | null;
   isSecret(path: string): boolean;

@@ -1,7 +1,7 @@
 /**
  * Which objects (device and inode) are secret under some name, for a file that has more than one (T60): a hard link
  * `notes.txt` to `.env` is `.env`. Bounded; the rule not to break is that what cannot be established counts as secret.
- * Called by root.ts only when an opened file has more than one name.
+ * Called by root.ts and record.ts, only when a file has more than one name.
  */
 import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,14 +11,16 @@ import { objectOf, type Beneath, type Segments } from './beneath.ts';
 import { namesOf } from './list.ts';
 import { homeSecrets, isSecretPath } from './secrets.ts';
 
-/** Whether `object` bears a secret name in the workspace, below the home directory or in a private directory. */
-export const isSecretObject = (
+/** Tells of an object whether it bears a secret name in the workspace, below the home directory or in a private directory. */
+export const secretObjects = (
   beneath: Beneath,
-  object: string,
   home: string,
   privateDirectories: readonly string[],
-): boolean =>
-  outside(home, privateDirectories).some((path) => identity(path) === object) || bearsSecretName(beneath, object);
+): ((object: string) => boolean) => {
+  const known = new Set(outside(home, privateDirectories).flatMap((path) => identity(path) ?? []));
+  const isWhole = addSecretNames(beneath, known);
+  return (object) => !isWhole || known.has(object);
+};
 
 const identity = (path: string): string | null => {
   const stat = lstatSync(path, { bigint: true, throwIfNoEntry: false });
@@ -42,41 +44,38 @@ const children = (directory: string, deep = false): string[] => {
   }
 };
 
-/** Breadth-first over everything but packages; true also when the tree is too large to be sure. */
-const bearsSecretName = (beneath: Beneath, object: string): boolean => {
+/** Breadth-first over everything but packages; false when the tree is too large to be sure. */
+const addSecretNames = (beneath: Beneath, known: Set<string>): boolean => {
   const queue: Segments[] = [[]];
   let seen = 0;
   for (const segments of queue) {
-    const verdict = level(beneath, segments, object);
-    seen += verdict.entries;
-    if (verdict.secret || seen > limits.directoryEntries) return true;
-    queue.push(...verdict.folders);
+    const { entries, folders, objects } = level(beneath, segments);
+    for (const object of objects) known.add(object);
+    seen += entries;
+    if (seen > limits.directoryEntries) return false;
+    queue.push(...folders);
   }
-  return false;
+  return true;
 };
 
-const level = (
-  beneath: Beneath,
-  segments: Segments,
-  object: string,
-): { secret: boolean; entries: number; folders: Segments[] } => {
+const level = (beneath: Beneath, segments: Segments): { entries: number; folders: Segments[]; objects: string[] } => {
   try {
     return beneath.directory(segments, (directory) => {
       const { names } = namesOf(directory);
       const plain = names.flatMap(({ text, folder }) =>
         text === null ? [] : [{ path: [...segments, text], text, folder }],
       );
-      const secret = plain.some(
-        ({ path, text, folder }) => !folder && isSecretPath(path) && identity(directory.at(text)) === object,
-      );
+      const objects = plain
+        .filter(({ path, folder }) => !folder && isSecretPath(path))
+        .flatMap(({ text }) => identity(directory.at(text)) ?? []);
       const folders = plain
         .filter(({ text, folder }) => folder && text !== 'node_modules' && text !== 'objects')
         .map(({ path }) => path);
-      return { secret, entries: names.length, folders };
+      return { entries: names.length, folders, objects };
     });
   } catch (error) {
     if (error instanceof Refusal && error.code !== 'workspace_unavailable')
-      return { secret: false, entries: 0, folders: [] };
+      return { entries: 0, folders: [], objects: [] };
     throw error;
   }
 };

@@ -12,13 +12,14 @@ import { Beneath, isName, objectOf, parsePath, systemCode, type Leaf, type Segme
 import type { Root } from './contract.ts';
 import { gitHead } from './head.ts';
 import { Lister } from './list.ts';
-import { isSecretObject } from './objects.ts';
+import { secretObjects } from './objects.ts';
 import { readContent, readWhole } from './read.ts';
+import { createRecorder } from './record.ts';
 import { modifiedAtOf, revisionOf, typeOf } from './revision.ts';
 import { searchNames } from './search.ts';
 import { isSecretPath } from './secrets.ts';
 import { survey } from './survey.ts';
-import { writeFile } from './write.ts';
+import { putEntry, removeEntry, writeFile } from './write.ts';
 
 export interface RootParts {
   readonly workspaceId: string;
@@ -134,6 +135,26 @@ class HeldRoot implements Root {
     });
   }
 
+  recorder(): ReturnType<Root['recorder']> {
+    this.check();
+    let isSecret: ((object: string) => boolean) | null = null;
+    return createRecorder(this.#beneath, (object) => (isSecret ??= this.#secretObjects())(object));
+  }
+
+  put(path: string, content: Parameters<Root['put']>[1], expect: string | null): string {
+    const segments = this.#segments(path);
+    if (isSecretPath(segments)) throw new Refusal('path_denied');
+    return putEntry(this.#beneath, segments, content, expect, (stat) => {
+      this.#refuseSecretObject(stat);
+    });
+  }
+
+  remove(path: string, expect: string): void {
+    const segments = this.#segments(path);
+    if (isSecretPath(segments)) throw new Refusal('path_denied');
+    removeEntry(this.#beneath, segments, expect);
+  }
+
   relative(path: string): string | null {
     if (path.startsWith('/') && path !== this.path && !path.startsWith(this.path === '/' ? '/' : `${this.path}/`))
       return null;
@@ -188,8 +209,12 @@ class HeldRoot implements Root {
   // Every other name of the object counts, so only files with several are asked about.
   #refuseSecretObject(stat: BigIntStats): void {
     if (!stat.isFile() || stat.nlink < 2n) return;
+    if (this.#secretObjects()(objectOf(stat))) throw new Refusal('path_denied');
+  }
+
+  #secretObjects(): (object: string) => boolean {
     const { home = homedir(), privateDirectories } = this.#parts;
-    if (isSecretObject(this.#beneath, objectOf(stat), home, privateDirectories)) throw new Refusal('path_denied');
+    return secretObjects(this.#beneath, home, privateDirectories);
   }
 }
 
