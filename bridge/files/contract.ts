@@ -1,7 +1,40 @@
 /** What the files room gives: the only opener of workspace paths, and the registry of workspaces on top of it. */
-import type { FileEntry, FileRead, WorkspaceSummary } from '#protocol/methods/workspace.ts';
+import type { Answer, Params } from '#protocol/methods.ts';
+import type { FileEntry, FileRead, FoundLine, WorkspaceSummary } from '#protocol/methods/workspace.ts';
 import type { z } from '#protocol/schema.ts';
 import type { fileStat } from '#protocol/methods/workspace.ts';
+import type { Wanted } from './pattern.ts';
+
+export interface SearchPage {
+  readonly lines: FoundLine[];
+  /** Looked at so far, and left out because they are no UTF-8 text, too large or secret. */
+  readonly files: number;
+  readonly bytes: number;
+  readonly skipped: number;
+  readonly ended: boolean;
+  readonly stopped: 'lines' | 'files' | 'bytes' | 'slow' | null;
+}
+export interface Search {
+  /** Soon, with what was found since the call before. Ends the search when `signal` aborts. @throws Refusal cancelled */
+  next(signal: AbortSignal): Promise<SearchPage>;
+  end(): void;
+}
+export interface Watch {
+  readonly watched: number;
+  /** Not taken by the system; looked at from time to time. */
+  readonly polled: number;
+  close(): void;
+}
+/** What one attachment has going on: one search and one watch, ended with it. */
+export interface Looks {
+  grep(
+    attachmentId: string,
+    root: Root,
+    params: Params<'files.grep'>,
+    signal: AbortSignal,
+  ): Promise<Answer<'files.grep'>>;
+  watch(attachmentId: string, root: Root, folders: readonly string[], file: string | undefined): Answer<'files.watch'>;
+}
 
 /** One entry met by a survey; valid only inside the call it is given to. */
 export interface Surveyed {
@@ -58,12 +91,18 @@ export interface Root {
   list(
     path: string,
     cursor?: string,
+    /** With a cursor: any place of the same list. */
+    from?: number,
   ): { entries: FileEntry[]; cursor: string | null; total: number; truncated: boolean };
   stat(path: string): z.infer<typeof fileStat>;
+  /** A directory for a process to begin in: its path, and what must be found there (`dev`, `ino`). @throws as list */
+  directory(path: string): { path: string; dev: string; ino: string };
   read(
     path: string,
     options?: {
       offset?: number | undefined;
+      /** From 1, instead of an offset. */
+      line?: number | undefined;
       revision?: string | undefined;
       encoding?: 'utf-16le' | 'utf-16be' | 'windows-1252' | undefined;
       reveal?: boolean;
@@ -102,6 +141,10 @@ export interface Root {
    * and one call of `visit`. `truncated`: folders or entries were left out. @throws Refusal cancelled, workspace_changed
    */
   survey(visit: (entry: Surveyed) => boolean, signal: AbortSignal): Promise<{ entries: number; truncated: boolean }>;
+  /** One search in contents, going on until `end` or silence. @throws Refusal invalid_pattern */
+  grep(wanted: Wanted): Search;
+  /** Until `close`, also of this root. Folders that are not there are left out. @throws Refusal invalid_path */
+  watch(folders: readonly string[], file: string | undefined, changed: () => void): Watch;
   /** Commit id read from .git/HEAD by the walker, or null. */
   gitHead(): string | null;
   close(): void;

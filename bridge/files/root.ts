@@ -10,15 +10,18 @@ import { Refusal } from '#protocol/errors.ts';
 import { canonical } from '#protocol/json.ts';
 import { Beneath, isName, objectOf, parsePath, systemCode, type Leaf, type Segments } from './beneath.ts';
 import type { Root } from './contract.ts';
+import { startSearch } from './grep.ts';
 import { gitHead } from './head.ts';
 import { Lister } from './list.ts';
 import { secretObjects } from './objects.ts';
 import { readContent, readWhole } from './read.ts';
 import { createRecorder } from './record.ts';
 import { modifiedAtOf, revisionOf, typeOf } from './revision.ts';
+import { findRipgrep } from './ripgrep.ts';
 import { searchNames } from './search.ts';
 import { isSecretPath } from './secrets.ts';
 import { survey } from './survey.ts';
+import { startWatch } from './watch.ts';
 import { putEntry, removeEntry, writeFile } from './write.ts';
 
 export interface RootParts {
@@ -44,6 +47,8 @@ class HeldRoot implements Root {
   readonly #parts: RootParts;
   readonly #beneath: Beneath;
   readonly #lister: Lister;
+  /** What goes on by itself ends before the descriptor does: its number may be another's the moment after. */
+  readonly #closing = new AbortController();
   // Taken anew before each verb: the private directories may be made after the root was opened.
   #denied: ReadonlySet<string>;
 
@@ -74,9 +79,9 @@ class HeldRoot implements Root {
     throw new Refusal('workspace_changed');
   }
 
-  list(path: string, cursor?: string): ReturnType<Root['list']> {
+  list(path: string, cursor?: string, from?: number): ReturnType<Root['list']> {
     const segments = this.#segments(path);
-    return this.#lister.page(segments, cursor);
+    return this.#lister.page(segments, cursor, from);
   }
 
   stat(path: string): ReturnType<Root['stat']> {
@@ -93,10 +98,19 @@ class HeldRoot implements Root {
     return this.#beneath.leaf(segments, ({ stat }) => describe(stat));
   }
 
+  directory(path: string): ReturnType<Root['directory']> {
+    const segments = this.#segments(path);
+    return this.#beneath.directory(segments, ({ stat }) => ({
+      path: segments.length === 0 ? this.path : `${this.path === '/' ? '' : this.path}/${segments.join('/')}`,
+      dev: String(stat.dev),
+      ino: String(stat.ino),
+    }));
+  }
+
   read(path: string, options: Parameters<Root['read']>[1] = {}): ReturnType<Root['read']> {
     return this.#open(path, options.reveal === true, (leaf) => {
-      const { offset = 0, revision, encoding } = options;
-      const { content, stat } = readContent(leaf, { offset, revision, encoding });
+      const { offset, line, revision, encoding } = options;
+      const { content, stat } = readContent(leaf, { offset, line, revision, encoding });
       return { path, revision: revisionOf(stat), bytes: Number(stat.size), modifiedAt: modifiedAtOf(stat), content };
     });
   }
@@ -173,7 +187,34 @@ class HeldRoot implements Root {
 
   search(query: string, limit: number, signal: AbortSignal): ReturnType<Root['search']> {
     this.check();
-    return searchNames(this.#beneath, query, limit, signal);
+    return searchNames(this.#beneath, query, limit, AbortSignal.any([signal, this.#closing.signal]));
+  }
+
+  grep(wanted: Parameters<Root['grep']>[0]): ReturnType<Root['grep']> {
+    this.check();
+    const { home = homedir(), privateDirectories } = this.#parts;
+    return startSearch({
+      order: { path: this.path, object: objectOf(this.#beneath.stat), home, privateDirectories, wanted },
+      ripgrep: findRipgrep(process.env['PATH'] ?? '', this.path),
+      signal: this.#closing.signal,
+    });
+  }
+
+  watch(folders: readonly string[], file: string | undefined, changed: () => void): ReturnType<Root['watch']> {
+    const parents = file === undefined ? [] : [file.split('/').slice(0, -1).join('/')];
+    // What git says about the files changes with its index and its head.
+    const all = new Set([...folders, ...parents, '.git']);
+    const watch = startWatch(
+      this.#beneath,
+      [...all].map((folder) => this.#segments(folder)),
+      changed,
+    );
+    this.#closing.signal.addEventListener('abort', watch.close, { once: true });
+    const close = (): void => {
+      this.#closing.signal.removeEventListener('abort', watch.close);
+      watch.close();
+    };
+    return { ...watch, close };
   }
 
   survey(visit: Parameters<Root['survey']>[0], signal: AbortSignal): ReturnType<Root['survey']> {
@@ -187,6 +228,7 @@ class HeldRoot implements Root {
   }
 
   close(): void {
+    this.#closing.abort();
     this.#beneath.close();
   }
 
