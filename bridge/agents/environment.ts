@@ -7,7 +7,8 @@ import { delimiter, dirname } from 'node:path';
 import { commonEnv, type CatalogueEntry } from './catalogue.ts';
 import { markerName } from './procfs.ts';
 
-const matches = (name: string, pattern: string): boolean =>
+/** A pattern is a name, or the beginning of one and `*`. */
+export const matches = (name: string, pattern: string): boolean =>
   pattern.endsWith('*') ? name.startsWith(pattern.slice(0, -1)) : name === pattern;
 
 /** OpenCode asks only where its configuration says so; ours is laid over the operator's, which keeps the rest. */
@@ -30,7 +31,7 @@ export interface AgentEnvironment {
   readonly secrets: readonly string[];
 }
 
-const looksSecret = /key|token|secret|password|credential/i;
+export const looksSecret = /key|token|secret|password|credential/i;
 
 /**
  * `added` are variables the operator gave for a custom agent; they win over what is passed on, never over the marker.

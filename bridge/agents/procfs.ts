@@ -7,6 +7,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /** The variable every agent process is started with; its value is unique to one start. */
 export const markerName = 'COUNTERSIGN_RUN';
+/** The same for the operator's terminals: found by the sweep, but never taken for an agent's. */
+export const terminalMarkerName = 'COUNTERSIGN_TERMINAL';
 
 const read = (pid: number, file: string): string | null => {
   try {
@@ -31,14 +33,16 @@ export const parentOf = (pid: number): number | null => {
   return Number.isSafeInteger(parent) ? parent : null;
 };
 
-/** The marker this process carries in its environment, or null. */
-export const markerOf = (pid: number): string | null => {
-  const prefix = `${markerName}=`;
+const variableOf = (pid: number, name: string): string | null => {
+  const prefix = `${name}=`;
   const entry = read(pid, 'environ')
     ?.split('\0')
     .find((part) => part.startsWith(prefix));
   return entry === undefined ? null : entry.slice(prefix.length);
 };
+
+/** The marker of an agent this process carries in its environment, or null. */
+export const markerOf = (pid: number): string | null => variableOf(pid, markerName);
 
 export const pids = (): number[] => {
   try {
@@ -52,6 +56,8 @@ export const pids = (): number[] => {
 
 /** Every process but this one that carries the marker. A zombie has no environment left and is not found. */
 export const marked = (marker: string): number[] =>
-  pids().filter((pid) => pid !== process.pid && markerOf(pid) === marker);
+  pids().filter(
+    (pid) => pid !== process.pid && [markerName, terminalMarkerName].some((name) => variableOf(pid, name) === marker),
+  );
 
 export const childrenOf = (pid: number): number[] => pids().filter((candidate) => parentOf(candidate) === pid);
