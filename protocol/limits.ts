@@ -399,6 +399,10 @@ export const limits = {
   checkpointPacks: 40,
   /** Quiet after which a store is tidied. */
   checkpointTidyMs: 5 * second,
+  /** Tidying packs everything anew. */
+  checkpointTidyLimitMs: 120 * second,
+  /** Repositories within a folder that are listed by themselves, one start of git each. */
+  checkpointRepositories: 50,
   /** Time a checkpoint may hold a turn up before the turn begins without one, which is said. */
   checkpointMs: 10 * second,
 
