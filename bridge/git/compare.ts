@@ -33,9 +33,11 @@ export interface Comparison {
   side(change: RawChange, side: SideName): Promise<Side | null>;
   /** The filter a path goes through, for comparisons with the folder; null where none is asked for. */
   filterOf?(path: Buffer): Promise<string | null>;
-  /** What the index says about a conflicting path, for comparisons with the folder. */
-  conflict?(path: Buffer): Promise<RawChange & { readonly stage: string }>;
-  isSecret(entry: ChangeEntry): boolean;
+  /** For comparisons with the folder: a file that git does not know; null where there is none. */
+  untracked?(path: Buffer): Promise<RawChange | null>;
+  /** For comparisons with the folder: the side of a conflict that it is compared with, and git's option for it. */
+  conflict?(change: RawChange): Promise<{ change: RawChange; option: string }>;
+  isSecret(path: Buffer): boolean;
 }
 
 /** Nothing of these starts a program, looks into a submodule, or depends on a setting. */
@@ -57,7 +59,7 @@ export const changesOf = async (comparison: Comparison): Promise<ChangeEntry[]> 
   const { changes } = parseRaw(
     await comparison.run([...command(comparison, ['--raw', '--numstat']), ...scope(comparison)]),
   );
-  return changes.map((change) => withSecret(comparison, entryOf(change, comparison.prefix)));
+  return changes.map((change) => entry(comparison, change));
 };
 
 const command = ({ compare }: Comparison, options: readonly string[]): string[] => {
@@ -66,110 +68,131 @@ const command = ({ compare }: Comparison, options: readonly string[]): string[] 
 };
 const scope = ({ prefix }: Comparison): string[] => ['--', ...(prefix.length > 0 ? [prefix.toString('utf8')] : [])];
 
-const withSecret = (comparison: Comparison, entry: ChangeEntry): ChangeEntry =>
-  entry.secret || !comparison.isSecret(entry) ? entry : { ...entry, secret: true };
+const entry = (comparison: Comparison, change: RawChange): ChangeEntry =>
+  entryOf(change, comparison.prefix, (path) => comparison.isSecret(path));
 
 type Asked = Pick<Params<'git.diff'>, 'id' | 'fromId' | 'context' | 'large'>;
 
-/** One file's difference. @throws Refusal not_found, content_too_large (with `large`), repository_changed */
+/** One file's difference. @throws Refusal not_found, bad_request, content_too_large (with `large`) */
 export const diffOf = async (comparison: Comparison, asked: Asked): Promise<FileDiff> => {
-  const found = await find(comparison, asked, true);
-  const { change } = found;
-  const entry = withSecret(comparison, entryOf(change, comparison.prefix));
+  const path = bytesOf(asked.id);
+  const from = asked.fromId === undefined ? null : bytesOf(asked.fromId);
+  const context = Math.min(asked.context ?? 3, limits.diffContext);
+  const closed = [path, from].some((each) => each !== null && comparison.isSecret(each));
+  const [found, filter] = await Promise.all([
+    find(comparison, path, from, closed ? null : context),
+    closed ? null : (comparison.filterOf?.(path) ?? null),
+  ]);
+  const shownEntry = entry(comparison, found.change);
+  const secret: FileDiff = {
+    entry: { ...shownEntry, secret: true },
+    content: { kind: 'secret' },
+    revision: revisionOf(found.change, null),
+  };
+  if (closed) return secret;
   try {
-    const { content, revision } = await contentOf(comparison, entry, found, asked.large === true);
-    return { entry, content, revision };
+    return { entry: shownEntry, ...(await contentOf(comparison, found, filter, asked.large === true)) };
   } catch (error) {
     // A harmless name of a secret object: known once the object is met.
-    if (!(error instanceof Refusal) || error.code !== 'path_denied') throw error;
-    return { entry: { ...entry, secret: true }, content: { kind: 'secret' }, revision: revisionOf(change, null) };
+    if (error instanceof Refusal && error.code === 'path_denied') return secret;
+    throw error;
   }
 };
 
 interface Found {
   readonly change: RawChange;
-  /** Null where it is more than is read. */
+  /** Null where it is more than is read, or was not asked for. */
   readonly patch: Buffer | null;
 }
 
-const find = async (comparison: Comparison, asked: Asked, patch: boolean): Promise<Found> => {
-  const path = bytesOf(asked.id);
-  const from = asked.fromId === undefined ? null : bytesOf(asked.fromId);
+/** `context` null: without a patch. */
+const find = async (
+  comparison: Comparison,
+  path: Buffer,
+  from: Buffer | null,
+  context: number | null,
+): Promise<Found> => {
   const named = [path, ...(from === null ? [] : [from])].map(argumentOf);
-  const context = Math.min(asked.context ?? 3, limits.diffContext);
-  const options = ['--raw', ...(patch ? ['--patch', `--unified=${context}`] : [])];
   // A name that is not UTF-8 cannot be an argument: it is found in the whole list, and compared by its objects.
-  const paths = named.every((name) => name !== null) ? ['--', ...named] : null;
-  const changes = (options: readonly string[]): Promise<Buffer> =>
-    comparison.run([...command(comparison, options), ...(paths ?? scope(comparison))]);
-  const read = async (): Promise<{ changes: RawChange[]; patch: Buffer | null }> => {
-    if (paths === null) return { changes: parseRaw(await changes(['--raw'])).changes, patch: null };
+  if (named.includes(null)) return findOdd(comparison, path, context);
+  const ask = async (options: readonly string[]): Promise<Found | null> => {
+    const output = await comparison.run([...command(comparison, options), '--', ...(named as string[])]);
+    const { changes, patch } = parseRaw(output);
+    const change = changes.find((each) => each.path.equals(path));
+    return change === undefined ? null : { change, patch };
+  };
+  const raw = async (): Promise<Found | null> => {
+    const found = await ask(['--raw']);
+    return found === null ? null : { ...found, patch: null };
+  };
+  const patched = async (options: readonly string[]): Promise<Found | null> => {
+    if (context === null) return raw();
     try {
-      return parseRaw(await changes(options));
+      return await ask(['--raw', '--patch', `--unified=${context}`, ...options]);
     } catch (error) {
-      if (!patch || !isTooLarge(error)) throw error;
-      return { changes: parseRaw(await changes(['--raw'])).changes, patch: null };
+      if (isTooLarge(error)) return raw();
+      throw error;
     }
   };
-  const answer = await read();
-  const change = answer.changes.find((each) => each.path.equals(path));
-  if (change === undefined) throw new Refusal('not_found');
-  if (change.letter === 'U' && comparison.conflict !== undefined) return conflictOf(comparison, change, options, paths);
-  if (paths === null && patch) return { change, patch: await patchOfObjects(comparison, change, context) };
-  return { change, patch: answer.patch };
+  const found = (await patched([])) ?? (await untracked(comparison, path));
+  if (found.change.letter !== 'U') return found;
+  // What one side of the conflict had, against what stands in the folder with its marks.
+  const staged = await comparison.conflict?.(found.change);
+  if (staged === undefined) return found;
+  return { change: staged.change, patch: (await patched([staged.option]))?.patch ?? null };
 };
 
+const untracked = async (comparison: Comparison, path: Buffer): Promise<Found> => {
+  const change = (await comparison.untracked?.(path)) ?? null;
+  if (change === null) throw new Refusal('not_found');
+  return { change, patch: null };
+};
+
+const findOdd = async (comparison: Comparison, path: Buffer, context: number | null): Promise<Found> => {
+  const list = parseRaw(await comparison.run([...command(comparison, ['--raw']), ...scope(comparison)]));
+  const change = list.changes.find((each) => each.path.equals(path)) ?? (await untracked(comparison, path)).change;
+  const { oldMode, newMode, oldOid, newOid } = change;
+  if (context === null || isMissing(oldMode) || isMissing(newMode)) return { change, patch: null };
+  if (isUnknown(newOid)) throw new Refusal('unsupported_filename_encoding');
+  const options = ['--patch', `--unified=${context}`];
+  const args = ['diff', ...flags, ...options, '--end-of-options', oldOid, newOid];
+  return { change, patch: await comparison.run(args) };
+};
+
+const isUnknown = (oid: string): boolean => /^0+$/.test(oid);
 const isTooLarge = (error: unknown): boolean => error instanceof Refusal && error.code === 'git_output_too_large';
 
-// What one side of the conflict had against what stands in the folder with its marks.
-const conflictOf = async (
-  comparison: Comparison,
-  change: RawChange,
-  options: readonly string[],
-  paths: readonly string[] | null,
-): Promise<Found> => {
-  const staged = await comparison.conflict?.(change.path);
-  if (staged === undefined || paths === null) return { change, patch: null };
-  const args = command(comparison, [...options, `-${staged.stage}`]);
-  const { patch } = parseRaw(await comparison.run([...args, ...paths]));
-  return { change: staged, patch };
-};
-
-const patchOfObjects = async (comparison: Comparison, change: RawChange, context: number): Promise<Buffer | null> => {
-  const { oldOid, newOid } = change;
-  if (/^0+$/.test(oldOid) || /^0+$/.test(newOid)) return null;
-  const options = ['--patch', `--unified=${context}`];
-  return comparison.run(['diff', ...flags, ...options, '--end-of-options', oldOid, newOid]);
-};
-
 const revisionOf = (change: RawChange, side: Side | null): string =>
-  [change.oldOid, side?.revision ?? change.newOid].map((text) => text.slice(0, 99)).join(' ');
+  `${change.oldOid} ${side?.revision ?? change.newOid}`;
+
+type WithRevision = Pick<FileDiff, 'content' | 'revision'>;
 
 const contentOf = async (
   comparison: Comparison,
-  entry: ChangeEntry,
-  { change, patch }: Found,
+  found: Found,
+  filter: string | null,
   large: boolean,
-): Promise<{ content: Content; revision: string }> => {
+): Promise<WithRevision> => {
+  const { change, patch } = found;
   const revision = revisionOf(change, null);
-  if (entry.secret) return { content: { kind: 'secret' }, revision };
   const kinds = [change.oldMode, change.newMode].filter((mode) => !isMissing(mode)).map(whatOf);
-  if (kinds.includes('submodule')) return { content: submodule(change), revision };
+  if (kinds.includes('submodule')) return { content: submodule(change, patch), revision };
   if (kinds.includes('symlink')) return symlink(comparison, change);
-  const filter = (await comparison.filterOf?.(change.path)) ?? null;
   if (filter !== null) return { content: { kind: 'filtered', filter: filter.slice(0, 200) }, revision };
-  return { ...(await regular(comparison, change, patch, large)) };
+  return regular(comparison, found, large);
 };
 
-const submodule = ({ oldMode, newMode, oldOid, newOid }: RawChange): Content => ({
-  kind: 'submodule',
-  oldCommit: oldMode === '160000' && !/^0+$/.test(oldOid) ? oldOid : null,
-  newCommit: newMode === '160000' && !/^0+$/.test(newOid) ? newOid : null,
-});
+// The folder's commit stands in the patch alone.
+const submodule = ({ oldOid, newOid }: RawChange, patch: Buffer | null): Content => {
+  const named = (sign: string, oid: string): string | null =>
+    new RegExp(`^\\${sign}Subproject commit ([0-9a-f]+)`, 'm').exec(patch?.toString('latin1') ?? '')?.[1] ??
+    (isUnknown(oid) ? null : oid);
+  return { kind: 'submodule', oldCommit: named('-', oldOid), newCommit: named('+', newOid) };
+};
 
-const symlink = async (comparison: Comparison, change: RawChange): Promise<{ content: Content; revision: string }> => {
+const symlink = async (comparison: Comparison, change: RawChange): Promise<WithRevision> => {
   const target = async (mode: string, name: SideName): Promise<Side | null> =>
-    mode === '120000' ? comparison.side(change, name) : null;
+    whatOf(mode) === 'symlink' ? comparison.side(change, name) : null;
   const [old, fresh] = [await target(change.oldMode, 'old'), await target(change.newMode, 'new')];
   const text = (side: Side | null): string | null =>
     side === null ? null : (side.bytes ?? Buffer.alloc(0)).toString('utf8').slice(0, limits.pathBytes);
@@ -179,39 +202,30 @@ const symlink = async (comparison: Comparison, change: RawChange): Promise<{ con
   };
 };
 
-const regular = async (
-  comparison: Comparison,
-  change: RawChange,
-  patchBytes: Buffer | null,
-  large: boolean,
-): Promise<{ content: Content; revision: string }> => {
-  const fresh = isMissing(change.newMode) ? null : await comparison.side(change, 'new');
-  const revision = revisionOf(change, fresh);
-  const answer = (content: Content): { content: Content; revision: string } => ({ content, revision });
-  const patch = patchBytes === null ? null : parsePatch(patchBytes);
-  if (patch?.binary === true || mimeOf(fresh) !== null) {
-    const old = isMissing(change.oldMode) ? null : await comparison.side(change, 'old');
-    return answer(binary(old, fresh));
-  }
-  if (patch === null || isTooMuch(patch, large)) {
-    if (large) throw new Refusal('content_too_large');
-    return answer({ kind: 'large', lines: patch?.changed ?? 0, bytes: fresh?.size ?? patchBytes?.length ?? 0 });
-  }
-  if (
-    patch.changed === 0 &&
-    change.from === null &&
-    change.oldMode !== change.newMode &&
-    !isMissing(change.oldMode) &&
-    fresh !== null
-  )
-    return answer({ kind: 'mode' });
-  const known = fresh ?? (await comparison.side(change, 'old'));
-  if (known === null || known.bytes === null) throw new Refusal('content_too_large');
-  return answer(textOf(patch, known.bytes, fresh !== null));
+const regular = async (comparison: Comparison, { change, patch }: Found, large: boolean): Promise<WithRevision> => {
+  const [noOld, noNew] = [isMissing(change.oldMode), isMissing(change.newMode)];
+  const fresh = noNew ? null : await comparison.side(change, 'new');
+  const old = (): Promise<Side | null> => (noOld ? Promise.resolve(null) : comparison.side(change, 'old'));
+  const answer = (content: Content): WithRevision => ({ content, revision: revisionOf(change, fresh) });
+
+  if (patch !== null || noOld || noNew) {
+    const known = fresh ?? (await old());
+    // A side alone needs no git to compare it.
+    const bytes = patch ?? (known === null || known.bytes === null ? null : wholePatch(known.bytes, noOld ? '+' : '-'));
+    const read = bytes === null ? null : parsePatch(bytes);
+    if (read?.binary === true || mimeOf(known) !== null) return answer(binary(await old(), fresh));
+    if (read !== null && !isTooMuch(read, large) && known !== null && known.bytes !== null) {
+      const onlyMode = read.changed === 0 && change.from === null && change.oldMode !== change.newMode;
+      if (onlyMode && !noOld && !noNew) return answer({ kind: 'mode' });
+      return answer(textOf(read, known.bytes, !noNew));
+    }
+    if (!large) return answer({ kind: 'large', lines: read?.changed ?? 0, bytes: known?.size ?? 0 });
+  } else if (!large) return answer({ kind: 'large', lines: 0, bytes: fresh?.size ?? 0 });
+  throw new Refusal('content_too_large');
 };
 
 /** A text's hunks, with what is known of both wholes from one of them. */
-export const textOf = (patch: Patch, known: Buffer, isNew: boolean): Content => {
+const textOf = (patch: Patch, known: Buffer, isNew: boolean): Content => {
   const ends = endsOf(known);
   const fresh = isNew ? ends : otherEnds(ends, patch.old, patch.new);
   const old = isNew ? otherEnds(ends, patch.new, patch.old) : ends;
@@ -226,7 +240,7 @@ export const textOf = (patch: Patch, known: Buffer, isNew: boolean): Content => 
 };
 
 /** Above what is sent: unasked by its changed lines, at all by what fits a frame. */
-export const isTooMuch = (patch: Patch, large: boolean): boolean =>
+const isTooMuch = (patch: Patch, large: boolean): boolean =>
   patch.total > limits.diffLines ||
   patch.units > limits.pageBytes / 2 ||
   (!large && patch.changed > limits.diffLinesUnasked);
@@ -244,8 +258,9 @@ type SideAsked = Pick<Params<'git.side'>, 'id' | 'side' | 'firstLine' | 'lines'>
 
 /** Lines of one side, or an image. @throws Refusal not_found, path_denied, content_too_large, unsupported_file_type */
 export const sideOf = async (comparison: Comparison, asked: SideAsked): Promise<Answer<'git.side'>> => {
-  const { change } = await find(comparison, { id: asked.id }, false);
-  if (withSecret(comparison, entryOf(change, comparison.prefix)).secret) throw new Refusal('path_denied');
+  const path = bytesOf(asked.id);
+  if (comparison.isSecret(path)) throw new Refusal('path_denied');
+  const { change } = await find(comparison, path, null, null);
   const mode = asked.side === 'old' ? change.oldMode : change.newMode;
   if (isMissing(mode)) throw new Refusal('not_found');
   if (whatOf(mode) !== 'file') throw new Refusal('unsupported_file_type');
@@ -254,10 +269,7 @@ export const sideOf = async (comparison: Comparison, asked: SideAsked): Promise<
   return sideContent(side, asked);
 };
 
-export const sideContent = (
-  side: Side,
-  { firstLine, lines }: Pick<SideAsked, 'firstLine' | 'lines'>,
-): Answer<'git.side'> => {
+const sideContent = (side: Side, { firstLine, lines }: Pick<SideAsked, 'firstLine' | 'lines'>): Answer<'git.side'> => {
   if (side.bytes === null) throw new Refusal('content_too_large');
   const mime = imageMime(side.bytes);
   if (mime !== null) {

@@ -134,6 +134,17 @@ export const shown = (line: Buffer): string => {
   return text.length <= limits.diffLineUnits ? text : `${text.slice(0, limits.diffLineUnits - 1).toWellFormed()}…`;
 };
 
+/** A whole file as a patch: of one that is new to git, or that is gone. As git does, NUL near the start makes it binary. */
+export const wholePatch = (bytes: Buffer, sign: '+' | '-'): Buffer => {
+  if (bytes.subarray(0, 8000).includes(0)) return Buffer.from('Binary files differ\n');
+  if (bytes.length === 0) return Buffer.alloc(0);
+  const { lines } = endsOf(bytes);
+  const range = sign === '+' ? `-0,0 +1,${lines}` : `-1,${lines} +0,0`;
+  const ended = bytes.at(-1) === 0x0a;
+  const text = (ended ? bytes.subarray(0, -1) : bytes).toString('latin1').replaceAll('\n', `\n${sign}`);
+  return Buffer.from(`@@ ${range} @@\n${sign}${text}\n${ended ? '' : '\\ No newline at end of file\n'}`, 'latin1');
+};
+
 class Lines {
   readonly #bytes: Buffer;
   #at = 0;

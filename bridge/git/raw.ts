@@ -5,7 +5,7 @@
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { ChangeEntry } from '#protocol/methods/git.ts';
-import { idOf, isSecretName, nameOf, pathOf } from './names.ts';
+import { idOf, nameOf, pathOf } from './names.ts';
 
 export interface RawChange {
   /** Six octal digits; 000000 where that side is missing. */
@@ -112,13 +112,14 @@ const states: Readonly<Record<string, ChangeEntry['state']>> = {
   C: 'copied',
   T: 'type_changed',
   U: 'conflict',
+  '?': 'untracked',
 };
 
 export const whatOf = (mode: string): ChangeEntry['what'] =>
   mode === '160000' ? 'submodule' : mode === '120000' ? 'symlink' : 'file';
 
 /** As the protocol has it. `prefix` as in names.ts. */
-export const entryOf = (change: RawChange, prefix: Buffer): ChangeEntry => {
+export const entryOf = (change: RawChange, prefix: Buffer, isSecret: (path: Buffer) => boolean): ChangeEntry => {
   const state = states[change.letter];
   if (state === undefined) throw unreadable();
   const { oldMode, newMode, path, from, lines } = change;
@@ -133,7 +134,7 @@ export const entryOf = (change: RawChange, prefix: Buffer): ChangeEntry => {
     }),
     what: whatOf(isMissing(newMode) ? oldMode : newMode),
     ...(bothThere && oldMode !== newMode && { modes: { old: oldMode, new: newMode } }),
-    secret: isSecretName(path) || (from !== null && isSecretName(from)),
+    secret: isSecret(path) || (from !== null && isSecret(from)),
     ...lines,
   };
 };

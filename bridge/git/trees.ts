@@ -6,6 +6,7 @@
 import type { Answer, Params } from '#protocol/methods.ts';
 import type { ChangeEntry, FileDiff } from '#protocol/methods/git.ts';
 import { blobSides, changesOf, diffOf, sideOf as sideOfComparison, type Comparison } from './compare.ts';
+import { isSecretName } from './names.ts';
 import type { RunGit, TreePair } from './contract.ts';
 
 const comparisonOf = (run: RunGit, pair: TreePair, signal: AbortSignal): Comparison => {
@@ -16,7 +17,7 @@ const comparisonOf = (run: RunGit, pair: TreePair, signal: AbortSignal): Compari
     compare: ['diff-tree', '-r', '--end-of-options', pair.from, pair.to],
     prefix: Buffer.alloc(0),
     side: blobSides(here),
-    isSecret: () => false,
+    isSecret: isSecretName,
   };
 };
 
