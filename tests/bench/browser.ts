@@ -112,6 +112,23 @@ export const jumpTo = async (page: Page, top: number, wanted: Wanted): Promise<n
   return (await paintedAt(page)) - began;
 };
 
+/** Clicks as the operator does; from the click until `wanted` is painted. */
+export const awaitClicked = async (page: Page, link: string, wanted: Wanted): Promise<number> => {
+  const clickedAt = page.evaluate(
+    (what) =>
+      new Promise<number>((resolve) => {
+        const heard = (event: MouseEvent): void => {
+          window.bench.await(what);
+          resolve(event.timeStamp);
+        };
+        document.addEventListener('click', heard, { capture: true, once: true });
+      }),
+    wanted,
+  );
+  await page.locator(link).first().click();
+  return (await paintedAt(page)) - (await clickedAt);
+};
+
 /** Scrolls `px` a frame for so long; answers the time between frames. */
 export const scrollFrames = (page: Page, options: { pxPerFrame: number; ms: number }): Promise<number[]> =>
   page.evaluate(

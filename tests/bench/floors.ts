@@ -42,8 +42,11 @@ const fetched = `fetch('/rows').then(r=>r.json()).then(rows=>{const box=document
 for(const [at,text] of rows.entries()){const row=document.createElement('div');row.className='row';row.dataset.row=at;row.textContent=text;box.append(row)}
 box.scrollTop=box.scrollHeight})`;
 
+const onClick = `document.getElementById('open').onclick=()=>{${fetched}}`;
+
 /**
- * `/list`: a static list of 200 rows. `/transcript`: 100 rows over one fetch, at their end. `/long`: 2,000 static rows
+ * `/list`: a static list of 200 rows. `/transcript`: 100 rows over one fetch, at their end. `/later`: the same after a
+ * click. `/long`: 2,000 static rows
  * to scroll through.
  */
 export const servePages = async (): Promise<Bare> => {
@@ -53,6 +56,7 @@ export const servePages = async (): Promise<Bare> => {
   const pages: Readonly<Record<string, readonly [string, string]>> = {
     '/list': ['text/html', page(rowsOf(200))],
     '/transcript': ['text/html', page('', fetched)],
+    '/later': ['text/html', page('<button id="open">Open</button>', onClick)],
     '/long': ['text/html', page(rowsOf(2000))],
     '/rows': ['application/json', rows],
   };
