@@ -1,6 +1,7 @@
 /**
  * The built app as a verified table (A-04, L-12). Every byte served was read and hashed at start and is served from
- * memory, so that a file altered later is never sent. A request path is only a key. Called by `gate.ts`.
+ * memory, so that a file altered later is never sent. What is packed is held packed only, and unpacked for the few that
+ * ask for it plain. A request path is only a key. Called by `gate.ts`.
  */
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -45,8 +46,10 @@ const isTable = (value: unknown): value is Table =>
   Object.entries(value['files']).every(isFile);
 
 interface Asset {
-  readonly body: Buffer;
-  readonly br: Buffer | null;
+  /** As it is held: packed with Brotli, or plain. */
+  readonly bytes: Buffer;
+  readonly isPacked: boolean;
+  readonly sha256: string;
   readonly headers: Headers;
   readonly tag: string;
 }
@@ -110,9 +113,12 @@ const missing: AssetAnswer = { status: 404, headers: plain, body: 'Not found\n' 
 
 const serve = (asset: Asset, accept: { br: boolean; tag: string | undefined }): AssetAnswer => {
   if (accept.tag === asset.tag) return { status: 304, headers: asset.headers, body: '' };
-  if (accept.br && asset.br !== null)
-    return { status: 200, headers: { ...asset.headers, 'Content-Encoding': 'br' }, body: asset.br };
-  return { status: 200, headers: asset.headers, body: asset.body };
+  if (!asset.isPacked) return { status: 200, headers: asset.headers, body: asset.bytes };
+  if (accept.br) return { status: 200, headers: { ...asset.headers, 'Content-Encoding': 'br' }, body: asset.bytes };
+  const body = process.getBuiltinModule('node:zlib').brotliDecompressSync(asset.bytes);
+  // The packed twin has a hash of its own; that it holds the same is known only now.
+  if (digest(body) !== asset.sha256) throw new AssetsUnusable('a packed file holds another');
+  return { status: 200, headers: asset.headers, body };
 };
 
 /** Reads and verifies `<directory>/assets.json` and all it names. @throws AssetsUnusable */
@@ -128,6 +134,7 @@ export const loadAssets = (directory: string): Assets => {
   if (json.wire !== wire) throw new AssetsUnusable('it was built for another version of the bridge');
 
   const assets = new Map<string, Asset>();
+  let html = '';
   for (const [path, entry] of Object.entries(json.files)) {
     const body = readVerified(directory, path, entry);
     const br = entry.br === undefined ? null : readVerified(directory, `${path}.br`, entry.br);
@@ -138,14 +145,15 @@ export const loadAssets = (directory: string): Assets => {
       ETag: tag,
       ...(br === null ? {} : { Vary: 'Accept-Encoding' }),
     };
-    assets.set(path, { body, br, headers, tag });
+    if (path === '/index.html') html = body.toString('utf8');
+    assets.set(path, { bytes: br ?? body, isPacked: br !== null, sha256: entry.sha256, headers, tag });
   }
   const shell = assets.get('/index.html');
   if (shell === undefined) throw new AssetsUnusable('index.html is missing');
   const routes = json.routes.map(routePattern);
   return {
     revision: json.revision,
-    scriptHashes: inlineScriptHashes(shell.body.toString('utf8')),
+    scriptHashes: inlineScriptHashes(html),
     answer(url, accept) {
       const asset = assets.get(url);
       if (asset !== undefined) return serve(asset, accept);

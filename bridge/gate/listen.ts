@@ -97,7 +97,7 @@ export const listenHttp = async (deps: ListenDeps): Promise<Listener> => {
   const server = createServer({
     headersTimeout: limits.headersMs,
     requestTimeout: limits.httpRequestMs,
-    connectionsCheckingInterval: limits.headersMs / 5,
+    connectionsCheckingInterval: limits.headersMs / 2, // it wakes a bridge at rest
     keepAliveTimeout: limits.headersMs,
     maxHeaderSize: limits.headBytes,
     insecureHTTPParser: false,

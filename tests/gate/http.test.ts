@@ -6,6 +6,7 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { brotliCompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadAssets } from '../../bridge/gate/assets.ts';
 import { startGate } from '../../bridge/gate/gate.ts';
@@ -329,6 +330,21 @@ describe('T15 case 66 static files', () => {
     const gate = await ground.start();
     writeFileSync(join(ground.directory, 'build', '_app/immutable/start.js'), 'alert(1)');
     expect((await ask(gate, 'GET', '/_app/immutable/start.js')).body).toContain('export const started');
+  });
+
+  test('a packed file that holds another than its twin is not unpacked to anyone', async () => {
+    const directory = join(ground.directory, 'build');
+    const br = brotliCompressSync('alert(1)');
+    await buildAssets(directory, (table) => {
+      const files = table['files'] as Record<string, Record<string, unknown>>;
+      const file = files['/service-worker.js'];
+      if (file !== undefined) file['br'] = { sha256: createHash('sha256').update(br).digest('hex'), bytes: br.length };
+    });
+    writeFileSync(join(directory, 'service-worker.js.br'), br);
+    const gate = await ground.start();
+    const answer = await ask(gate, 'GET', '/service-worker.js');
+    expect(answer).toMatchObject({ status: 500 });
+    expect(answer.body).not.toContain('alert');
   });
 
   test.each([
