@@ -147,6 +147,8 @@ export const limits = {
   sweepEvents: 64,
   /** Between two slices, so that the writer serves what waits. */
   sweepPauseMs: 20,
+  /** The thread of long reads ends after this silence; starting it anew takes a tenth of a second. */
+  readerIdleMs: 5 * minute,
   /** Pages of the search index rewritten in one slice, so that no deleted word stays in it. */
   sweepIndexPages: 64,
   /** How long a statement waits for a lock held by another connection. */

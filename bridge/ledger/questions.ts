@@ -1,6 +1,6 @@
 /**
- * Speaks to the reader worker (reader.ts), which it starts at the first question. A worker that ended fails what was
- * open and is started anew by the next question. Used by ledger.ts.
+ * Speaks to the reader worker (reader.ts), which it starts at the first question and ends when none has come for long:
+ * it holds some 30 MB. A worker that ended fails what was open and is started anew by the next question. Used by ledger.ts.
  */
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
@@ -23,12 +23,15 @@ const within = (asked: number, most: number): number => Math.max(1, Math.min(Mat
 
 export class Questions implements LongReads {
   readonly #path: string;
+  readonly #idleMs: number;
   readonly #open = new Map<number, Open>();
   #worker: Worker | null = null;
+  #idle: NodeJS.Timeout | undefined;
   #lastId = 0;
 
-  constructor(path: string) {
+  constructor(path: string, idleMs: number = limits.readerIdleMs) {
     this.#path = path;
+    this.#idleMs = idleMs;
   }
 
   async history(
@@ -71,12 +74,15 @@ export class Questions implements LongReads {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#idle);
     const worker = this.#worker;
     this.#worker = null;
     await worker?.terminate();
+    this.#fail(new Error('the reader ended'));
   }
 
   #ask<Asked extends Question>(asked: Asked): Promise<Answers[Asked['op']]> {
+    clearTimeout(this.#idle);
     const worker = (this.#worker ??= this.#start());
     const id = (this.#lastId += 1);
     const answered = new Promise<Answers[Asked['op']]>((resolve, reject) => {
@@ -99,7 +105,7 @@ export class Questions implements LongReads {
     worker.on('message', (message: { id: number; answer: never } | { id: number; error: string }) => {
       const open = this.#open.get(message.id);
       this.#open.delete(message.id);
-      if (this.#open.size === 0) worker.unref();
+      if (this.#open.size === 0) this.#rest(worker);
       if ('error' in message) open?.reject(new Error(`the reader could not answer: ${message.error}`));
       else open?.resolve(message.answer);
     });
@@ -108,8 +114,24 @@ export class Questions implements LongReads {
     return worker;
   }
 
+  #rest(worker: Worker): void {
+    worker.unref();
+    clearTimeout(this.#idle);
+    this.#idle = setTimeout(() => {
+      if (this.#worker !== worker) return;
+      this.#worker = null;
+      void worker.terminate();
+    }, this.#idleMs).unref();
+  }
+
+  /** The end of one that was let go says nothing about what its successor was asked. */
   #ended(worker: Worker, error: Error): void {
-    if (this.#worker === worker) this.#worker = null;
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    this.#fail(error);
+  }
+
+  #fail(error: Error): void {
     for (const open of this.#open.values()) open.reject(error);
     this.#open.clear();
   }

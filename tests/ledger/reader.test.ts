@@ -1,10 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import type { Worker } from 'node:worker_threads';
 import { limits } from '#protocol/limits.ts';
 import type { AnyEvent } from '#protocol/events.ts';
 import type { Ledger } from '../../bridge/ledger/contract.ts';
+import { Questions } from '../../bridge/ledger/questions.ts';
 import { matchText } from '../../bridge/ledger/query.ts';
 import { openLedgerReadOnly } from '../../bridge/ledger/ledger.ts';
 import { message, openIn, putConversation, sink, temporaryDirectory } from './open.ts';
@@ -157,6 +160,28 @@ describe('pages (D-44, case 31)', () => {
     expect(outline).toHaveLength(limits.outlineBlocks);
     expect(outline.slice(0, 3)).toEqual([1, 7, 8]);
     expect(outline.at(-1)).toBe(turns);
+  });
+});
+
+describe('the thread of long reads', () => {
+  it('ends when nothing has been asked for long, fails nothing, and is there again for the next question', async () => {
+    await say('once');
+    const threads: Worker[] = [];
+    const started = (worker: Worker): void => void threads.push(worker);
+    process.on('worker', started);
+    const questions = new Questions(join(directory.path, 'ledger.db'), 1);
+    try {
+      const ask = () => questions.search('once', { limit: 1 });
+      expect((await ask()).hits).toHaveLength(1);
+      const [first] = threads;
+      if (first === undefined) throw new Error('no thread was started');
+      await once(first, 'exit');
+      expect((await Promise.all([ask(), ask()])).map(({ hits }) => hits.length)).toEqual([1, 1]);
+      expect(threads).toHaveLength(2);
+    } finally {
+      process.off('worker', started);
+      await questions.close();
+    }
   });
 });
 
