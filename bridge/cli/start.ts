@@ -1,9 +1,9 @@
 /** `bridge start`: compose the rooms, listen on loopback, print the launch URL, stop in order. */
-import { flushCompileCache } from 'node:module';
 import { stateDirectories, type Directories } from '../ledger/paths.ts';
 import { exits, read, usage, type Verb } from './args.ts';
 import { print, printJson, warn } from './output.ts';
 import { closePorch, loadRooms, openEarly, type Early } from './early.ts';
+import { comeToRest } from './rest.ts';
 
 const help = `bridge start [--port N] [--state DIR] [--workspace DIR] [--practice] [--json]
 
@@ -13,9 +13,6 @@ Starts the bridge on 127.0.0.1 and prints a launch URL that works once, for a mi
   --practice      open the practice workspace instead
 
 Example: bridge start --workspace ~/code/parser`;
-
-/** By then nobody waits for the first screen. */
-const settleMs = 1500;
 
 const portOf = (text: string | undefined): number | null => {
   if (text === undefined) return null;
@@ -105,8 +102,8 @@ export const start: Verb = {
               : 'Run "bridge open" for a new link, "bridge stop" to stop.',
           );
         }
-        // Kept now, so that the next start is quick also when this one is killed.
-        setTimeout(flushCompileCache, settleMs).unref();
+        const { listener } = await early.porch;
+        comeToRest(() => listener.connections.size === 0);
         const quiet = values.json === true ? () => undefined : await onKeys(announce);
         const why = await stopped;
         quiet();
