@@ -20,4 +20,11 @@ export class Bucket {
     this.#left -= 1;
     return true;
   }
+
+  /** Takes `cost`, also when it is not there. Returns the milliseconds until the debt is paid: 0 when there is none. */
+  owe(now: number, cost: number): number {
+    this.#left = Math.min(this.#burst, this.#left + (now - this.#at) * this.#perMs) - cost;
+    this.#at = now;
+    return Math.max(0, -this.#left / this.#perMs);
+  }
 }

@@ -9,6 +9,7 @@ import { closeCodes } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { SessionSummary } from '#protocol/methods/connection.ts';
 import type { Feed, Tx } from '../ledger/contract.ts';
+import type { Terminals } from '../terminals/contract.ts';
 import { serveAttachment, type AttachmentDeps, type LogLine } from './attachment.ts';
 import type { Dispatch } from './contract.ts';
 import { lineChannel, listenControl } from './control.ts';
@@ -20,6 +21,7 @@ import type { Listener } from './listen.ts';
 import { openPorch, type Porch } from './porch.ts';
 import { Roster } from './roster.ts';
 import { Sessions, type SessionNews } from './sessions.ts';
+import { TerminalSockets } from './terminal.ts';
 import { Tickets } from './tickets.ts';
 import { makeUpgrade } from './upgrade.ts';
 
@@ -37,6 +39,7 @@ export interface GateDeps {
   readonly ledger: GateLedger;
   readonly dispatch: Dispatch;
   readonly feed: Pick<Feed, 'attach' | 'detach' | 'ack' | 'broadcast' | 'subscribed' | 'invalidate'>;
+  readonly terminals: Pick<Terminals, 'attach'>;
   /** Runs in the transaction that stores it: sign the session's receipt there. */
   readonly onSession: (tx: Tx, news: SessionNews) => void;
   readonly insideAgent: (pid: number) => boolean;
@@ -84,8 +87,9 @@ const porchOf = async (deps: GateDeps, sessions: Sessions): Promise<Porch> => {
 
 /** Sessions end together with their sockets. */
 const retireIn =
-  (roster: Roster, feed: Pick<Feed, 'invalidate'>) =>
+  (roster: Roster, terminals: TerminalSockets, feed: Pick<Feed, 'invalidate'>) =>
   (sessionIds: readonly string[]): void => {
+    terminals.retire(sessionIds);
     for (const one of roster.all())
       if (one.sessionId !== null && sessionIds.includes(one.sessionId)) one.retire(closeCodes.signedOut, 'signed out');
     feed.invalidate('sessions');
@@ -96,13 +100,15 @@ const closeAll = async (parts: {
   listener: Listener;
   control: Server;
   roster: Roster;
+  terminals: TerminalSockets;
   open: ReadonlySet<{ destroy(): void }>;
 }): Promise<void> => {
-  const { listener, control, roster, open } = parts;
+  const { listener, control, roster, terminals, open } = parts;
   const ended = [listener.server, control].map(
     (server) => new Promise<void>((resolve) => server.close(() => resolve())),
   );
   for (const one of roster.all()) one.close(closeCodes.stopping, 'the bridge is stopping');
+  terminals.close();
   const cutOff = setTimeout(() => {
     for (const socket of open) socket.destroy();
     listener.connections.destroyAll();
@@ -129,7 +135,14 @@ export const startGate = async (deps: GateDeps): Promise<Gate> => {
   const { ledger, feed, log, now } = deps;
   const { bridgeId, lineage } = ledger;
   const attachmentDeps: AttachmentDeps = { ...deps, bridgeId, lineage, roster };
-  const retire = retireIn(roster, feed);
+  const terminals = new TerminalSockets({
+    tickets,
+    terminals: deps.terminals,
+    isLive: (sessionId) => sessions.isLive(sessionId),
+    log,
+    timing: deps.timing,
+  });
+  const retire = retireIn(roster, terminals, feed);
   const open = new Set<{ destroy(): void }>();
   const opened = (socket: Duplex): void => {
     open.add(socket);
@@ -147,7 +160,7 @@ export const startGate = async (deps: GateDeps): Promise<Gate> => {
   });
   porch.enter({
     answer: (allowed, request, response) => door.answer(allowed, request, response),
-    upgrade: makeUpgrade({ sessions, tickets, headers, attachmentDeps, origin, opened }),
+    upgrade: makeUpgrade({ sessions, tickets, headers, attachmentDeps, terminals, origin, opened }),
     base: () => sessions.base,
   });
   log({ event: 'listening', port, revision: assets.revision });
@@ -155,7 +168,7 @@ export const startGate = async (deps: GateDeps): Promise<Gate> => {
   let closing: Promise<void> | null = null;
   const close = async (): Promise<void> => {
     rmSync(deps.controlSocketPath, { force: true });
-    await closeAll({ listener, control, roster, open });
+    await closeAll({ listener, control, roster, terminals, open });
     log({ event: 'closed', port });
   };
   const ended = (sessionIds: readonly string[]): number => {

@@ -19,7 +19,7 @@ export interface Ground {
   readonly port: number;
   readonly base: string;
 }
-export type BaseRoute = 'session' | 'socket' | 'logout' | 'forget' | 'blob.put' | 'blob.get';
+export type BaseRoute = 'session' | 'socket' | 'terminal' | 'logout' | 'forget' | 'blob.put' | 'blob.get';
 export type Verdict =
   | { readonly kind: 'refuse'; readonly status: number; readonly reason: string }
   | { readonly kind: 'up' }
@@ -95,6 +95,7 @@ const routes: readonly {
 }[] = [
   { path: /^session$/, method: 'GET', route: 'session', type: null },
   { path: /^socket$/, method: 'GET', route: 'socket', type: null },
+  { path: /^terminal\/[0-9a-f-]{36}$/, method: 'GET', route: 'terminal', type: null },
   { path: /^logout$/, method: 'POST', route: 'logout', type: jsonPattern },
   { path: /^forget$/, method: 'POST', route: 'forget', type: jsonPattern },
   { path: /^blob\?[^?]*$/, method: 'PUT', route: 'blob.put', type: /^application\/octet-stream$/i },
@@ -103,6 +104,7 @@ const routes: readonly {
 const maxBytes: Record<BaseRoute, number> = {
   session: 0,
   socket: 0,
+  terminal: 0,
   logout: limits.postBodyBytes,
   forget: limits.postBodyBytes,
   'blob.put': limits.blobBytes,
@@ -122,7 +124,8 @@ const judgeBase = (head: Head, rest: string, bytes: number): Verdict => {
   const here = routes.filter((row) => row.path.test(rest));
   const row = here.find((one) => one.method === head.method);
   if (row === undefined) return here.length > 0 ? refuse(405, 'method') : refuse(404, 'path');
-  if ((row.route === 'socket') !== head.upgrade) return refuse(head.upgrade ? 400 : 426, 'upgrade');
+  if ((row.route === 'socket' || row.route === 'terminal') !== head.upgrade)
+    return refuse(head.upgrade ? 400 : 426, 'upgrade');
   if (row.type !== null && !hasType(head, row.type)) return refuse(415, 'content_type');
   if (bytes > maxBytes[row.route]) return refuse(413, 'body_bytes');
   return { kind: 'base', route: row.route, rest, cookies, bytes };

@@ -6,18 +6,26 @@ import { limits } from '#protocol/limits.ts';
 import type { Channel, ChannelEvents } from './channel.ts';
 
 /** Upgrades what the judge let through; it listens nowhere itself. */
-export const makeSocketServer = (): WebSocketServer =>
+export const makeSocketServer = (maxPayload: number = limits.frameBytes): WebSocketServer =>
   new WebSocketServer({
     noServer: true,
     clientTracking: false,
     perMessageDeflate: false,
-    maxPayload: limits.frameBytes,
+    maxPayload,
     skipUTF8Validation: false,
     handleProtocols: () => false,
   });
 
 const textOf = (data: RawData): string =>
   Array.isArray(data) ? Buffer.concat(data).toString('utf8') : Buffer.from(data as ArrayBuffer).toString('utf8');
+
+/** Says why and ends; a peer that does not answer is cut off. */
+export const endSocket = (socket: WebSocket, code: number, reason: string): void => {
+  socket.resume(); // the peer's close frame must be heard
+  socket.close(code, reason);
+  // A peer that reads nothing never sees the close frame; a slow one gets the time it had to drain.
+  setTimeout(() => socket.terminate(), code === closeCodes.tooSlow ? limits.slowDrainMs : limits.retireMs).unref();
+};
 
 export const socketChannel = (socket: WebSocket): Channel => ({
   open(events: ChannelEvents): void {
@@ -40,9 +48,6 @@ export const socketChannel = (socket: WebSocket): Channel => ({
     if (socket.readyState === socket.OPEN) socket.ping();
   },
   close(code, reason): void {
-    socket.resume(); // the peer's close frame must be heard
-    socket.close(code, reason);
-    // A peer that reads nothing never sees the close frame; a slow one gets the time it had to drain.
-    setTimeout(() => socket.terminate(), code === closeCodes.tooSlow ? limits.slowDrainMs : limits.retireMs).unref();
+    endSocket(socket, code, reason);
   },
 });

@@ -16,6 +16,7 @@ import type { LogLine } from '../../bridge/gate/attachment.ts';
 import { startGate, type Gate, type GateDeps, type GateLedger } from '../../bridge/gate/gate.ts';
 import type { SessionNews } from '../../bridge/gate/sessions.ts';
 import type { SessionRow, Sink, Tx } from '../../bridge/ledger/contract.ts';
+import type { Terminals } from '../../bridge/terminals/contract.ts';
 
 export const shell =
   '<!doctype html><html><body><script>window.boot = 1;</script><script type="module" src="/_app/immutable/start.js"></script></body></html>';
@@ -124,6 +125,8 @@ export class Ground {
   wall = Date.now();
   clock = 0;
   inside = new Set<number>();
+  /** What the terminals answer; replaced by tests. */
+  attachTerminal: Terminals['attach'] = () => Promise.resolve(null);
   /** What the rooms answer; replaced by tests. */
   dispatch: (call: Call) => Promise<Record<string, unknown>> = (call) =>
     call.method === 'conversation.list'
@@ -163,6 +166,7 @@ export class Ground {
         subscribed: () => ['c1'],
         invalidate: () => undefined,
       },
+      terminals: { attach: (...asked) => this.attachTerminal(...asked) },
       onSession: (_tx, news) => void this.news.push(news),
       insideAgent: (pid) => this.inside.has(pid),
       bootId: randomUUID(),

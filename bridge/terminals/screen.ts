@@ -1,0 +1,91 @@
+/**
+ * What is on a terminal, kept without a page: parsed by xterm's headless core, and written down again as the shortest
+ * output that draws it (P-02). It answers no query: what a program asks its terminal is answered by the page that owns
+ * it, and by nobody when there is none. Lives in the host process only. Used by `host.ts`.
+ */
+import { createRequire } from 'node:module';
+import type { Terminal as Core } from '@xterm/headless';
+import { limits } from '#protocol/limits.ts';
+import type { TerminalSize } from '#protocol/methods/terminal.ts';
+
+// Both are bundles of another module system, whose names a static import does not see.
+const load = createRequire(import.meta.url);
+const { Terminal } = load('@xterm/headless') as { Terminal: typeof Core };
+/** Its own types bring those of the browser with them, which the bridge must not have. */
+type Serializer = Parameters<Core['loadAddon']>[0] & { serialize(options: { scrollback: number }): string };
+const { SerializeAddon } = load('@xterm/addon-serialize') as { SerializeAddon: new () => Serializer };
+
+/** State the serializer leaves out and a program relies on; inside the pinned version, checked by a test. */
+interface Inside {
+  readonly _core: {
+    readonly coreService: {
+      readonly isCursorHidden: boolean;
+      readonly decPrivateModes: { readonly cursorStyle?: string; readonly cursorBlink?: boolean };
+    };
+    readonly coreMouseService: { readonly activeEncoding: string };
+    readonly buffer: {
+      readonly x: number;
+      readonly y: number;
+      readonly scrollTop: number;
+      readonly scrollBottom: number;
+    };
+  };
+}
+const cursorStyles: Readonly<Record<string, number>> = { block: 2, underline: 4, bar: 6 };
+const mouseEncodings: Readonly<Record<string, string>> = { SGR: '\x1b[?1006h', SGR_PIXELS: '\x1b[?1016h' };
+
+export class Screen {
+  readonly #core: Core;
+  readonly #serializer = new SerializeAddon();
+
+  constructor(size: TerminalSize, titled: (title: string) => void) {
+    this.#core = new Terminal({
+      cols: size.columns,
+      rows: size.rows,
+      scrollback: limits.terminalScrollback,
+      allowProposedApi: true,
+      logLevel: 'off',
+    });
+    this.#core.loadAddon(this.#serializer);
+    this.#core.onTitleChange(titled);
+  }
+
+  /** `parsed` runs once these bytes are on the screen. */
+  write(bytes: Uint8Array, parsed: () => void): void {
+    this.#core.write(bytes, parsed);
+  }
+
+  resize({ columns, rows }: TerminalSize): void {
+    this.#core.resize(columns, rows);
+  }
+
+  /** Runs `then` with the replay of everything written before this call, at most `limits.terminalReplayBytes`. */
+  replay(then: (replay: Buffer) => void): void {
+    this.#core.write('', () => then(this.#serialized()));
+  }
+
+  #serialized(): Buffer {
+    for (let scrollback: number = limits.terminalScrollback; ; scrollback = Math.floor(scrollback / 2)) {
+      const bytes = Buffer.from(`\x1bc${this.#serializer.serialize({ scrollback })}${this.#rest()}`, 'utf8');
+      if (bytes.length <= limits.terminalReplayBytes) return bytes;
+      if (scrollback === 0) return Buffer.from('\x1bcThis screen is too large to be shown again.\r\n', 'utf8');
+    }
+  }
+
+  #rest(): string {
+    const { coreService, coreMouseService, buffer } = (this.#core as unknown as Inside)._core;
+    const { cursorStyle, cursorBlink } = coreService.decPrivateModes;
+    const style = cursorStyles[cursorStyle ?? ''];
+    const { originMode } = this.#core.modes;
+    const isWhole = buffer.scrollTop === 0 && buffer.scrollBottom === this.#core.rows - 1;
+    // Setting a region or the origin moves the cursor, so it is put back.
+    const row = buffer.y + 1 - (originMode ? buffer.scrollTop : 0);
+    return [
+      isWhole ? '' : `\x1b[${buffer.scrollTop + 1};${buffer.scrollBottom + 1}r`,
+      isWhole && !originMode ? '' : `\x1b[${row};${Math.min(buffer.x, this.#core.cols - 1) + 1}H`,
+      coreService.isCursorHidden ? '\x1b[?25l' : '',
+      style === undefined ? '' : `\x1b[${style - (cursorBlink === true ? 1 : 0)} q`,
+      mouseEncodings[coreMouseService.activeEncoding] ?? '',
+    ].join('');
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * The operator's terminals: opened, listed, named and ended (P-01 to P-03). Which there were is kept in the ledger, so
+ * that the next bridge can say of them that they ended with this one. Made by `cli/parts.ts`.
+ */
+import { createRequire } from 'node:module';
+import { Refusal } from '#protocol/errors.ts';
+import { limits } from '#protocol/limits.ts';
+import { terminalInfo, type TerminalInfo } from '#protocol/methods/terminal.ts';
+import { list, z } from '#protocol/schema.ts';
+import type { Root } from '../files/contract.ts';
+import type { Ledger, Tx } from '../ledger/contract.ts';
+import type { Terminals } from './contract.ts';
+import { shellEnvironment, shellOf } from './shell.ts';
+import { Terminal, type Ended } from './terminal.ts';
+
+export interface TerminalsParts {
+  readonly ledger: Pick<Ledger, 'commit'> & { readonly read: Pick<Ledger['read'], 'meta'> };
+  /** @throws Refusal as the registry of workspaces does */
+  readonly root: (workspaceId: string) => Pick<Root, 'directory'>;
+  readonly nodePath: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly uuid: () => string;
+  /** A marker no other process carries. */
+  readonly marker: () => string;
+  readonly now: () => number;
+  readonly log: (message: string, error: unknown) => void;
+  /** The list is another. */
+  readonly changed: () => void;
+}
+
+const metaName = 'terminals';
+const kept = list(terminalInfo, limits.terminalsListed);
+
+/** Looks for the files without loading them: the library stays out of this process. */
+const absence = (env: TerminalsParts['env']): string | null => {
+  try {
+    const load = createRequire(import.meta.url);
+    createRequire(load.resolve('node-pty')).resolve(`@lydell/node-pty-${process.platform}-${process.arch}/pty.node`);
+  } catch {
+    return 'There are no terminals here: the library for them is not made for this system, or was not installed.';
+  }
+  return shellOf(env) === null ? 'There are no terminals here: no shell was found.' : null;
+};
+
+class Room implements Terminals {
+  readonly #parts: TerminalsParts;
+  readonly #live = new Map<string, Terminal>();
+  #past: TerminalInfo[] | null = null;
+  #opening = 0;
+  #absent: string | null | undefined;
+
+  constructor(parts: TerminalsParts) {
+    this.#parts = parts;
+  }
+
+  get absent(): string | null {
+    return (this.#absent ??= absence(this.#parts.env));
+  }
+
+  list(): TerminalInfo[] {
+    return [...this.#ended(), ...Array.from(this.#live.values(), ({ info }) => info)].slice(-limits.terminalsListed);
+  }
+
+  async open(params: Parameters<Terminals['open']>[0]): Promise<TerminalInfo> {
+    const { workspaceId, cwd = '', size } = params;
+    const directory = this.#parts.root(workspaceId).directory(cwd);
+    const program = shellOf(this.#parts.env);
+    if (this.absent !== null || program === null)
+      throw new Refusal('unsupported_capability', this.absent === null ? {} : { message: this.absent });
+    if (this.#live.size + this.#opening >= limits.terminals) throw new Refusal('terminal_limit');
+    this.#opening += 1;
+    try {
+      return await this.#open({ workspaceId, cwd, program, title: '', size }, directory);
+    } finally {
+      this.#opening -= 1;
+    }
+  }
+
+  rename(terminalId: string, title: string): TerminalInfo {
+    const terminal = this.#live.get(terminalId);
+    if (terminal === undefined) throw new Refusal('terminal_gone');
+    terminal.rename(title);
+    return terminal.info;
+  }
+
+  async close(terminalId: string): Promise<void> {
+    const terminal = this.#live.get(terminalId);
+    if (terminal !== undefined) return terminal.end('operator');
+    const others = this.#ended().filter((info) => info.terminalId !== terminalId);
+    if (others.length === this.#ended().length) throw new Refusal('terminal_gone');
+    this.#past = others;
+    await this.#keep(() => undefined);
+  }
+
+  attach: Terminals['attach'] = async (terminalId, size, viewer) =>
+    this.#live.get(terminalId)?.attach(size, viewer) ?? null;
+
+  async closeAll(workspaceId?: string): Promise<void> {
+    const by = workspaceId === undefined ? 'bridge' : 'operator';
+    const ending = [...this.#live.values()].filter(
+      ({ info }) => workspaceId === undefined || info.workspaceId === workspaceId,
+    );
+    await Promise.all(
+      ending.map(async (terminal) => {
+        await terminal.end(by);
+        await this.#bury(terminal, await terminal.gone);
+      }),
+    );
+  }
+
+  async #open(
+    about: Pick<TerminalInfo, 'workspaceId' | 'cwd' | 'program' | 'title' | 'size'>,
+    directory: ReturnType<Root['directory']>,
+  ): Promise<TerminalInfo> {
+    const { nodePath, env, now, changed } = this.#parts;
+    const marker = this.#parts.marker();
+    const info: TerminalInfo = { terminalId: this.#parts.uuid(), ...about, startedAt: now(), ended: null };
+    const message = { program: about.program, env: shellEnvironment(env, marker), cwd: directory, size: about.size };
+    const terminal = await Terminal.open({
+      ...{ nodePath, marker, info, message, now, changed },
+      recorded: ({ pid, startTime }) => this.#parts.ledger.commit((tx) => tx.putProcess({ pid, startTime, marker })),
+    }).catch(async (error: unknown) => {
+      await this.#parts.ledger.commit((tx) => tx.removeProcess(marker));
+      throw error;
+    });
+    this.#live.set(info.terminalId, terminal);
+    void terminal.gone
+      .then((ended) => this.#bury(terminal, ended, marker))
+      .catch((error: unknown) => this.#parts.log('the end of a terminal was not recorded', error));
+    await this.#keep(() => undefined);
+    return terminal.info;
+  }
+
+  /** Both the end itself and whoever waits for it come here; the first does it. */
+  async #bury(terminal: Terminal, ended: Ended, marker?: string): Promise<void> {
+    const { terminalId } = terminal.info;
+    if (this.#live.delete(terminalId)) this.#past = [...this.#ended(), { ...terminal.info, ended }];
+    await this.#keep((tx) => marker !== undefined && tx.removeProcess(marker));
+  }
+
+  /** What is on record of the bridges before this one, and what ended in it; the oldest leave first. */
+  #ended(): TerminalInfo[] {
+    this.#past ??= this.#recorded();
+    if (this.#past.length > limits.terminalsListed - limits.terminals)
+      this.#past = this.#past.slice(limits.terminals - limits.terminalsListed);
+    return this.#past;
+  }
+
+  #recorded(): TerminalInfo[] {
+    const text = this.#parts.ledger.read.meta(metaName);
+    if (text === null) return [];
+    const parsed = z.safeParse(kept, JSON.parse(text));
+    if (!parsed.success) return []; // written by another version; nothing hangs on it
+    const ended: Ended = { at: this.#parts.now(), code: null, signal: null, by: 'bridge' };
+    return parsed.data.map((info) => (info.ended === null ? { ...info, ended } : info));
+  }
+
+  async #keep(also: (tx: Tx) => unknown): Promise<void> {
+    await this.#parts.ledger.commit((tx) => {
+      tx.setMeta(metaName, JSON.stringify(this.list()));
+      also(tx);
+    });
+    this.#parts.changed();
+  }
+}
+
+export const createTerminals = (parts: TerminalsParts): Terminals => new Room(parts);
