@@ -109,6 +109,7 @@ export const delivery = z.discriminatedUnion('kind', [
       'sessions',
       'receipts',
       'trust',
+      'terminals',
       /** Only to an attachment that watches some. */
       'files',
     ]),

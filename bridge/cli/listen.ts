@@ -62,6 +62,7 @@ export const openGate = async (parts: Parts, early: Pick<Early, 'port' | 'porch'
     ledger: parts.ledger,
     dispatch,
     feed: parts.ledger.feed,
+    terminals: parts.terminals,
     onSession: (tx, news) => sealSession(parts, tx, news),
     insideAgent: (pid) => parts.agents.insideAgent(pid),
     bootId: parts.bootId,

@@ -26,12 +26,14 @@ import { createSeal } from '../approvals/seal.ts';
 import { createCommands, type BridgeFacts, type ReceiptCommands } from '../conversations/commands.ts';
 import { Conversations, pauseQueues } from '../conversations/registry.ts';
 import type { Rooms } from '../conversations/rooms.ts';
+import { createLooks } from '../files/looks.ts';
 import { createWorkspaces } from '../files/workspaces.ts';
 import type { Dispatch } from '../gate/contract.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { acquireLock } from '../ledger/lock.ts';
 import { leasePath, type Directories } from '../ledger/paths.ts';
 import { recoverTranscripts } from '../ledger/recover.ts';
+import { createTerminals } from '../terminals/terminals.ts';
 import { createTrust } from '../trust/trust.ts';
 import { assetsDirectory, lockState, type Early } from './early.ts';
 import { createLog } from './log.ts';
@@ -143,6 +145,17 @@ export const compose = async (options: {
     record: (row) => ledger.commit((tx) => tx.putProcess(row)),
     forget: (marker) => ledger.commit((tx) => tx.removeProcess(marker)),
   });
+  const terminals = createTerminals({
+    ledger,
+    root: (workspaceId) => workspaces.root(workspaceId),
+    nodePath: process.execPath,
+    env: process.env,
+    uuid,
+    marker: () => `${bootId}-${randomUUID()}`,
+    now,
+    log: (message, error) => log({ event: 'terminals', message, error }),
+    changed: () => ledger.feed.invalidate('terminals'),
+  });
   const rooms: Rooms = {
     ledger,
     desk,
@@ -150,7 +163,13 @@ export const compose = async (options: {
     seal,
     agents,
     workspaces,
+    looks: createLooks({
+      random: uuid,
+      changed: (attachmentId) => ledger.feed.invalidate('files', attachmentId),
+      whenDetached: (attachmentId, run) => ledger.feed.whenDetached(attachmentId, run),
+    }),
     trust,
+    terminals,
     describe,
     // As commands are run: the bridge's own Node first (W-06).
     programOf: createPrograms([dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)),
@@ -212,6 +231,7 @@ export const compose = async (options: {
     desk,
     agents,
     workspaces,
+    terminals,
     conversations,
     bootId,
     log,
@@ -250,7 +270,7 @@ export const compose = async (options: {
       ),
     openLaunchWorkspace: (where: { path: string } | { practice: true }) => workspaces.open(where),
     close: async (): Promise<void> => {
-      await conversations.closeAll();
+      await Promise.all([conversations.closeAll(), terminals.closeAll()]);
       desk.close();
       workspaces.closeAll();
       await ledger.close();

@@ -63,6 +63,11 @@ const standingOf = (actor: Actor, value: 'allow' | 'deny' | undefined): Standing
   return { value, rule: `cli --allow ${value === 'allow' ? 'all' : 'none'}` };
 };
 
+/** A shell is the operator's alone: nothing that comes over the control socket reaches one (T75). */
+const onlyFromApp = (actor: Actor): void => {
+  if (actor.kind !== 'browser') throw new Refusal('forbidden');
+};
+
 const plain = (risks: readonly { code: string; sentence: string }[]): { code: string; sentence: string }[] =>
   risks.map(({ code, sentence }) => ({ code, sentence }));
 
@@ -82,7 +87,12 @@ const signAgent = (seal: Seal, tx: Tx, actor: Actor, agentId: string, spec: Para
 };
 
 /** Effects outside the database: `running` is durable before them, and they are never repeated by themselves (D-32). */
-const external: ReadonlySet<MethodName> = new Set(['workspace.create', 'workspace.reset', 'conversation.restart']);
+const external: ReadonlySet<MethodName> = new Set([
+  'workspace.create',
+  'workspace.reset',
+  'conversation.restart',
+  'terminal.open',
+]);
 
 export const createCommands = (
   rooms: Rooms,
@@ -202,7 +212,9 @@ export const createCommands = (
       return {};
     },
 
-    'files.list': ({ params }) => open(params.workspaceId).list(params.path, params.cursor),
+    'files.grep': ({ params, sink, signal }) =>
+      rooms.looks.grep(sink.attachmentId, open(params.workspaceId), params, signal),
+    'files.list': ({ params }) => open(params.workspaceId).list(params.path, params.cursor, params.from),
     'files.read': ({ params }) => {
       const { workspaceId, path, ...options } = params;
       return open(workspaceId).read(path, options);
@@ -222,6 +234,8 @@ export const createCommands = (
     'files.search': ({ params, signal }) =>
       open(params.workspaceId).search(params.query, Math.min(params.limit ?? 50, 200), signal),
     'files.stat': ({ params }) => open(params.workspaceId).stat(params.path),
+    'files.watch': ({ params, sink }) =>
+      rooms.looks.watch(sink.attachmentId, open(params.workspaceId), params.folders, params.file),
 
     'log.checkpoint': async ({ params }) => {
       const { size, root, note } = await receipts.checkpoint(params.anchored);
@@ -275,6 +289,24 @@ export const createCommands = (
       return receipts.verify(params.receiptId);
     },
 
+    'terminal.close': async ({ params, actor }) => {
+      onlyFromApp(actor);
+      await rooms.terminals.close(params.terminalId);
+      return {};
+    },
+    'terminal.list': ({ actor }) => {
+      onlyFromApp(actor);
+      return { terminals: rooms.terminals.list(), absent: rooms.terminals.absent };
+    },
+    'terminal.open': ({ params, actor }) => {
+      onlyFromApp(actor);
+      return rooms.terminals.open(params);
+    },
+    'terminal.rename': ({ params, actor }) => {
+      onlyFromApp(actor);
+      return rooms.terminals.rename(params.terminalId, params.title);
+    },
+
     'trust.accept': async ({ params, actor, operation }) =>
       changed('trust', await trust.accept(actor, params, (tx, answer) => operation.store(tx, answer))),
     'trust.get': ({ params }) => rooms.trust.state(params.workspaceId),
@@ -293,6 +325,7 @@ export const createCommands = (
       const active = conversations.active(params.workspaceId);
       if (active.length > 0 && params.force !== true) throw new Refusal('conversation_active');
       await Promise.all(active.map((each) => each.close('operator')));
+      await rooms.terminals.closeAll(params.workspaceId);
       await workspaces.close(params.workspaceId);
       return changed('workspaces', {});
     },
@@ -300,6 +333,7 @@ export const createCommands = (
       changed('workspaces', await workspaces.create(params.parent, params.name)),
     'workspace.forget': async ({ params }) => {
       if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
+      await rooms.terminals.closeAll(params.workspaceId);
       await workspaces.forget(params.workspaceId);
       return changed('workspaces', {});
     },
@@ -311,6 +345,7 @@ export const createCommands = (
     },
     'workspace.reset': async ({ params }) => {
       if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
+      await rooms.terminals.closeAll(params.workspaceId);
       return changed('workspaces', await workspaces.reset(params.workspaceId));
     },
   };

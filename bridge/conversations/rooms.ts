@@ -1,10 +1,11 @@
 /** What main hands to conversations: the rooms below, and what time and chance are. Types only; no room is imported. */
 import type { ToolCallState, WordedCommand, Agents } from '../agents/contract.ts';
 import type { About, CurrentText, Described, Desk, Program, Rulebook, Seal } from '../approvals/contract.ts';
-import type { Root, Workspaces } from '../files/contract.ts';
+import type { Looks, Root, Workspaces } from '../files/contract.ts';
 import type { Ledger } from '../ledger/contract.ts';
+import type { Terminals } from '../terminals/contract.ts';
 import type { ApprovalFacts } from '#protocol/events.ts';
-import type { TrustState } from '#protocol/methods/workspace.ts';
+import type { TrustState } from '#protocol/methods/trust.ts';
 
 export interface Describe {
   permission(call: ToolCallState, about: About, announced?: boolean, worded?: WordedCommand): Described;
@@ -43,7 +44,9 @@ export interface Rooms {
   readonly seal: Seal;
   readonly agents: Agents;
   readonly workspaces: Workspaces;
+  readonly looks: Looks;
   readonly trust: Trust;
+  readonly terminals: Terminals;
   readonly describe: Describe;
   /** What a command would run; null where it is not known. Answers come in the order of the questions. */
   readonly programOf: (facts: ApprovalFacts) => Promise<Program | null>;
