@@ -371,6 +371,8 @@ export const limits = {
   gitProcesses: 4,
   /** What one git command may print. */
   gitBytes: 4 * MiB,
+  /** An index of about half a million files, copied whenever it changed. */
+  gitIndexBytes: 64 * MiB,
   /** Changed files that one still looks through; beyond it the list is refused, never cut in silence. */
   gitEntries: 5000,
   /** Commits of one page of a log. */
