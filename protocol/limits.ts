@@ -405,6 +405,8 @@ export const limits = {
   checkpointTidyMs: 5 * second,
   /** Tidying packs everything anew. */
   checkpointTidyLimitMs: 120 * second,
+  /** The files of a moment are kept for whoever looks at what changed until then. */
+  checkpointLentMs: 60 * second,
   /** Repositories within a folder that are listed by themselves, one start of git each. */
   checkpointRepositories: 50,
   /** Time a checkpoint may hold a turn up before the turn begins without one, which is said. */
