@@ -310,6 +310,7 @@ export const limits = {
   watchPollMs: 2 * second,
   /** Line places remembered for files that are paged through: one number for every 1,000 lines. */
   lineIndexes: 8,
+  /** Between two of them: one small read finds the line. */
   lineIndexStep: 1000,
   /** Two hundred and fifty-six rows of sixteen. */
   binaryHeadBytes: 4 * KiB,

@@ -8,6 +8,7 @@ import { lstatSync, opendirSync, readlinkSync, type Dirent } from 'node:fs';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { FileEntry } from '#protocol/methods/workspace.ts';
+import { ignoredIn, isIgnored, type Ignored } from './ignore.ts';
 import { isName, objectOf, systemCode, type Beneath, type Directory, type Segments } from './beneath.ts';
 import { modifiedAtOf, typeOf } from './revision.ts';
 import { isSecretPath } from './secrets.ts';
@@ -101,12 +102,16 @@ export class Lister {
   }
 
   /** @throws Refusal as the walk, path_denied for a secret directory, unknown_cursor for one that is old or of another path */
-  page(segments: Segments, cursor: string | undefined): Listing {
+  page(segments: Segments, cursor: string | undefined, from?: number): Listing {
     if (isSecretPath(segments)) throw new Refusal('path_denied');
     return this.#beneath.directory(segments, (directory) => {
       const page = cursor === undefined ? this.#first(segments, directory) : this.#next(segments, cursor);
-      const end = page.from + limits.directoryPage;
-      const entries = page.names.slice(page.from, end).flatMap((name) => this.#entry(directory, segments, name) ?? []);
+      const begin = (cursor === undefined ? undefined : from) ?? page.from;
+      const end = begin + limits.directoryPage;
+      const isIgnored = ignoredEntries(this.#beneath, segments);
+      const entries = page.names
+        .slice(begin, end)
+        .flatMap((name) => this.#entry(directory, segments, name, isIgnored(name)) ?? []);
       const more = end < page.names.length ? this.#remember({ ...page, from: end }) : null;
       return { entries, cursor: more, total: page.names.length, truncated: page.truncated };
     });
@@ -137,7 +142,7 @@ export class Lister {
   }
 
   // Null for a name that has gone since the names were read.
-  #entry(directory: Directory, segments: Segments, name: Name): FileEntry | null {
+  #entry(directory: Directory, segments: Segments, name: Name, ignored: boolean): FileEntry | null {
     const stat = lstatSync(directory.at(name.bytes), { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) return null;
     const type = typeOf(stat);
@@ -152,9 +157,21 @@ export class Lister {
       secret: isSecretPath(inside) || this.#beneath.isDenied(objectOf(stat)),
       ...(target !== null && { link: { target: display(target), place: placeOf(this.#beneath, segments, target) } }),
       ...(type === 'file' && stat.nlink > 1n && { shared: true }),
+      ...(ignored && { ignored }),
     };
   }
 }
+
+/** What the ignore files on the way down say of the entries of a folder. */
+const ignoredEntries = (beneath: Beneath, segments: Segments): ((name: Name) => boolean) => {
+  let ignored: Ignored = [];
+  for (let depth = 0; depth <= segments.length; depth += 1) {
+    const folder = segments.slice(0, depth);
+    if (depth > 0 && isIgnored(ignored, folder, true)) return () => true;
+    ignored = ignoredIn(beneath, folder, ignored);
+  }
+  return ({ text, folder }) => text !== null && isIgnored(ignored, [...segments, text], folder);
+};
 
 const readTarget = (directory: Directory, name: Buffer): Buffer | null => {
   try {

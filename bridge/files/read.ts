@@ -5,37 +5,16 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
-import { fstatSync, readSync, type BigIntStats } from 'node:fs';
+import { fstatSync, type BigIntStats } from 'node:fs';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { FileRead } from '#protocol/methods/workspace.ts';
 import type { Leaf } from './beneath.ts';
+import { readAt, scan, type Encoding, type LineIndex, type LineIndexes } from './lines.ts';
 import { revisionOf } from './revision.ts';
 
 type Content = FileRead['content'];
-type Preview = 'utf-16le' | 'utf-16be' | 'windows-1252';
-
-/** Up to `bytes` from `at`; fewer where the file ends. */
-const readAt = (fd: number, at: number, bytes: number): Buffer => {
-  const buffer = Buffer.allocUnsafe(bytes);
-  let filled = 0;
-  while (filled < bytes) {
-    const got = readSync(fd, buffer, filled, bytes - filled, at + filled);
-    if (got === 0) break;
-    filled += got;
-  }
-  return buffer.subarray(0, filled);
-};
-
-/** Calls `look` with pieces from the start up to `end`. */
-const scan = (fd: number, end: number, look: (piece: Buffer) => void): void => {
-  for (let at = 0; at < end;) {
-    const piece = readAt(fd, at, Math.min(limits.readBytes, end - at));
-    if (piece.length === 0) return;
-    look(piece);
-    at += piece.length;
-  }
-};
+type Preview = Exclude<Encoding, 'utf-8'>;
 
 /** Runs `use` on the content and refuses when the file changed meanwhile; three tries, for files being written to. */
 export const steady = <T>(
@@ -63,43 +42,67 @@ export const readWhole = (leaf: Leaf, maxBytes: number): { bytes: Buffer; revisi
 };
 
 /**
- * One page from byte `offset`, which is 0 or a `nextOffset` given before.
+ * One page from byte `offset`, which is 0 or a `nextOffset` given before, or from a line.
  * @throws Refusal file_changed, invalid_encoding, content_too_large, bad_request for an offset beyond the end
  */
 export const readContent = (
   leaf: Leaf,
-  options: { offset: number; revision: string | undefined; encoding: Preview | undefined },
+  options: {
+    readonly offset: number | undefined;
+    readonly line: number | undefined;
+    readonly revision: string | undefined;
+    readonly encoding: Preview | undefined;
+  },
+  indexes: LineIndexes,
 ): { content: Content; stat: BigIntStats } => {
   const { value, stat } = steady(leaf, (fd, size) => {
-    if (options.revision !== undefined && revisionOf(fstatSync(fd, { bigint: true })) !== options.revision)
-      throw new Refusal('file_changed');
-    if (options.offset > size) throw new Refusal('bad_request');
+    const revision = revisionOf(fstatSync(fd, { bigint: true }));
+    if (options.revision !== undefined && revision !== options.revision) throw new Refusal('file_changed');
+    const { offset = 0, line, encoding } = options;
+    if (offset > size) throw new Refusal('bad_request');
     const head = readAt(fd, 0, Math.min(size, limits.sniffBytes));
-    if (options.encoding !== undefined) return textPage(fd, size, options.offset, options.encoding, head);
+    const text = (as: Encoding): Content =>
+      textPage(fd, size, { as, head, offset, line, index: indexes.of(fd, size, as, revision) });
+    if (encoding !== undefined) return text(encoding);
     const mime = imageMime(head);
     if (mime !== null && size <= limits.scanBytes) return image(fd, size, mime);
-    if (mime !== null) return { kind: 'binary' as const, sniff: mime };
+    if (mime !== null) return binary(mime, head);
     const mark = utf16Mark(head);
     if (mark !== null) throw new Refusal('invalid_encoding', { details: { encoding: mark } });
-    if (head.includes(0)) return { kind: 'binary' as const, sniff: binarySniff(head) };
-    return textPage(fd, size, options.offset, 'utf-8', head);
+    if (head.includes(0)) return binary(binarySniff(head), head);
+    return text('utf-8');
   });
   return { content: value, stat };
 };
 
+const binary = (sniff: string, head: Buffer): Content => ({
+  kind: 'binary',
+  sniff,
+  head: head.toString('base64', 0, limits.binaryHeadBytes),
+});
+
 const image = (fd: number, size: number, mime: string): Content => {
   const hash = createHash('sha256');
-  scan(fd, size, (piece) => hash.update(piece));
+  scan(fd, 0, size, (piece) => hash.update(piece));
   const inline =
     size <= limits.imageBytes ? { dataUrl: `data:${mime};base64,${readAt(fd, 0, size).toString('base64')}` } : {};
   return { kind: 'image', mime, sha256: hash.digest('hex'), bytes: size, ...inline };
 };
 
-const textPage = (fd: number, size: number, offset: number, encoding: 'utf-8' | Preview, head: Buffer): Content => {
-  if (offset > limits.scanBytes) throw new Refusal('content_too_large');
+interface TextPlace {
+  readonly as: Encoding;
+  readonly head: Buffer;
+  readonly offset: number;
+  readonly line: number | undefined;
+  readonly index: LineIndex;
+}
+
+const textPage = (fd: number, size: number, { as: encoding, head, offset, line, index }: TextPlace): Content => {
+  const place = line === undefined ? offset : (index.offsetOf(fd, Math.max(1, line)) ?? size);
+  if (place > limits.scanBytes) throw new Refusal('content_too_large');
   const width = encoding.startsWith('utf-16') ? 2 : 1;
   const bomBytes = markBytes(head, encoding);
-  const start = Math.max(offset, bomBytes);
+  const start = Math.max(place, bomBytes);
   const bytes = readAt(fd, start, Math.min(limits.readBytes, size - start));
   const atEnd = start + bytes.length === size;
   const whole = atEnd ? bytes : bytes.subarray(0, characterEnd(bytes, encoding));
@@ -114,14 +117,14 @@ const textPage = (fd: number, size: number, offset: number, encoding: 'utf-8' | 
     preview: encoding !== 'utf-8',
     bom: bomBytes > 0,
     eol: eolOf(text),
-    firstLine: 1 + breaks(fd, start, encoding),
+    firstLine: index.lineAt(fd, start),
     lines,
     nextOffset: next < size ? next : null,
-    totalLines: size <= limits.scanBytes ? totalLines(fd, size, encoding) : null,
+    totalLines: index.total,
   };
 };
 
-const decode = (bytes: Buffer, encoding: 'utf-8' | Preview): string => {
+const decode = (bytes: Buffer, encoding: Encoding): string => {
   if (encoding !== 'utf-8') return new TextDecoder(encoding, { ignoreBOM: true }).decode(bytes);
   if (!isUtf8(bytes)) throw new Refusal('invalid_encoding');
   return bytes.toString('utf8');
@@ -131,7 +134,7 @@ const decode = (bytes: Buffer, encoding: 'utf-8' | Preview): string => {
 const leads = [0, 0xc0, 0xe0, 0xf0];
 
 /** Length of the longest prefix that does not end inside a character. Malformed bytes are kept, for the decoder to judge. */
-const characterEnd = (bytes: Buffer, encoding: 'utf-8' | Preview): number => {
+const characterEnd = (bytes: Buffer, encoding: Encoding): number => {
   if (encoding === 'windows-1252') return bytes.length;
   if (encoding !== 'utf-8') {
     const even = bytes.length - (bytes.length % 2);
@@ -176,32 +179,6 @@ const fittingUnits = (text: string): number => {
 
 const isHighSurrogate = (text: string, at: number): boolean => (text.charCodeAt(at) & 0xfc00) === 0xd800;
 
-/** Line breaks in the first `end` bytes. */
-const breaks = (fd: number, end: number, encoding: 'utf-8' | Preview): number => {
-  let lines = 0;
-  scan(fd, end, (piece) => (lines += countBreaks(piece, encoding)));
-  return lines;
-};
-
-const countBreaks = (piece: Buffer, encoding: 'utf-8' | Preview): number => {
-  let lines = 0;
-  // Pieces start at even offsets, so a 16-bit unit is never split between two of them.
-  const pair = encoding === 'utf-16le' ? 1 : encoding === 'utf-16be' ? -1 : 0;
-  for (let at = piece.indexOf(0x0a); at !== -1; at = piece.indexOf(0x0a, at + 1)) {
-    const aligned = pair === 0 || (at % 2 === (pair === 1 ? 0 : 1) && piece[at + pair] === 0);
-    if (aligned) lines += 1;
-  }
-  return lines;
-};
-
-const totalLines = (fd: number, size: number, encoding: 'utf-8' | Preview): number => {
-  if (size === 0) return 0;
-  const tail = readAt(fd, Math.max(0, size - 2), Math.min(2, size));
-  const ended =
-    encoding === 'utf-8' || encoding === 'windows-1252' ? tail.at(-1) === 0x0a : countBreaks(tail, encoding) === 1;
-  return breaks(fd, size, encoding) + (ended ? 0 : 1);
-};
-
 const count = (text: string, sign: string): number => text.split(sign).length - 1;
 
 const eolOf = (text: string): 'lf' | 'crlf' | 'mixed' | 'none' => {
@@ -214,7 +191,7 @@ const utf16Mark = (head: Buffer): 'utf-16le' | 'utf-16be' | null =>
   head[0] === 0xff && head[1] === 0xfe ? 'utf-16le' : head[0] === 0xfe && head[1] === 0xff ? 'utf-16be' : null;
 
 /** Length of the byte order mark of this encoding at the start of the file. */
-const markBytes = (head: Buffer, encoding: 'utf-8' | Preview): number => {
+const markBytes = (head: Buffer, encoding: Encoding): number => {
   if (encoding === 'utf-8') return head.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf])) ? 3 : 0;
   return utf16Mark(head) === encoding ? 2 : 0;
 };

@@ -12,6 +12,7 @@ import { Beneath, isName, objectOf, parsePath, systemCode, type Leaf, type Segme
 import type { Root } from './contract.ts';
 import { startSearch } from './grep.ts';
 import { gitHead } from './head.ts';
+import { LineIndexes } from './lines.ts';
 import { Lister } from './list.ts';
 import { secretObjects } from './objects.ts';
 import { readContent, readWhole } from './read.ts';
@@ -47,6 +48,7 @@ class HeldRoot implements Root {
   readonly #parts: RootParts;
   readonly #beneath: Beneath;
   readonly #lister: Lister;
+  readonly #lines = new LineIndexes();
   /** What goes on by itself ends before the descriptor does: its number may be another's the moment after. */
   readonly #closing = new AbortController();
   // Taken anew before each verb: the private directories may be made after the root was opened.
@@ -110,7 +112,7 @@ class HeldRoot implements Root {
   read(path: string, options: Parameters<Root['read']>[1] = {}): ReturnType<Root['read']> {
     return this.#open(path, options.reveal === true, (leaf) => {
       const { offset, line, revision, encoding } = options;
-      const { content, stat } = readContent(leaf, { offset, line, revision, encoding });
+      const { content, stat } = readContent(leaf, { offset, line, revision, encoding }, this.#lines);
       return { path, revision: revisionOf(stat), bytes: Number(stat.size), modifiedAt: modifiedAtOf(stat), content };
     });
   }

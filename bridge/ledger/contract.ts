@@ -336,6 +336,8 @@ export interface Feed {
   attach(sink: Sink): void;
   /** Ends every subscription of the attachment. */
   detach(attachmentId: string): void;
+  /** Runs once when the attachment is detached; at once where it is already. */
+  whenDetached(attachmentId: string, run: () => void): void;
   /**
    * Freezes the boundary, returns the newest page (or everything since `after`), buffers the tail (bounded; beyond it the
    * subscription ends and the sink gets a `snapshot_required` close) until `ack` reaches the boundary.
@@ -356,7 +358,8 @@ export interface Feed {
     piece: { turnId: string | null; messageId: string; role: 'agent' | 'thought'; part: number; text: string },
   ): void;
   draft(conversationId: string): Draft | null;
-  invalidate(topic: Extract<Delivery, { kind: 'invalidate' }>['topic']): void;
+  /** Tells everybody, or the one attachment it concerns. */
+  invalidate(topic: Extract<Delivery, { kind: 'invalidate' }>['topic'], attachmentId?: string): void;
   broadcast(frame: Delivery): void;
 }
 

@@ -44,6 +44,7 @@ export class LedgerFeed implements Feed {
   readonly #settle: () => void;
   readonly #isReadOnly: () => boolean;
   readonly #sinks = new Map<string, Sink>();
+  readonly #ends = new Map<string, readonly (() => void)[]>();
   readonly #channels = new Map<string, Channel>();
   readonly #generations = new Map<string, number>();
 
@@ -68,7 +69,15 @@ export class LedgerFeed implements Feed {
 
   detach(attachmentId: string): void {
     this.#sinks.delete(attachmentId);
+    const ends = this.#ends.get(attachmentId) ?? [];
+    this.#ends.delete(attachmentId);
+    for (const run of ends) run();
     for (const channel of this.#channels.values()) channel.subscribers.delete(attachmentId);
+  }
+
+  whenDetached(attachmentId: string, run: () => void): void {
+    if (!this.#sinks.has(attachmentId)) return run();
+    this.#ends.set(attachmentId, [...(this.#ends.get(attachmentId) ?? []), run]);
   }
 
   subscribe(conversationId: string, sink: Sink, after?: { lineage: string; seq: number }): Subscription {
@@ -134,10 +143,13 @@ export class LedgerFeed implements Feed {
     return piece === null ? null : draftFrame(piece);
   }
 
-  invalidate(topic: Extract<Delivery, { kind: 'invalidate' }>['topic']): void {
+  invalidate(topic: Extract<Delivery, { kind: 'invalidate' }>['topic'], attachmentId?: string): void {
     const generation = (this.#generations.get(topic) ?? 0) + 1;
     this.#generations.set(topic, generation);
-    this.broadcast({ kind: 'invalidate', topic, generation });
+    const delivery: Delivery = { kind: 'invalidate', topic, generation };
+    if (attachmentId === undefined) return this.broadcast(delivery);
+    const one = frame(delivery);
+    this.#sinks.get(attachmentId)?.deliver(one.encoded, one.bytes);
   }
 
   broadcast(delivery: Delivery): void {

@@ -35,6 +35,35 @@ describe('F-02 listing', () => {
     expect([first.total, third.cursor]).toEqual([450, null]);
   });
 
+  test('any place of a list is reached at once with its cursor', () => {
+    const { root, path } = makeRoot();
+    for (let file = 0; file < 700; file += 1) writeFileSync(join(path, `f${String(file).padStart(3, '0')}`), '');
+    const cursor = root.list('').cursor ?? '';
+    expect(root.list('', cursor, 650).entries.map(({ name }) => name)).toEqual(
+      Array.from({ length: 50 }, (_, at) => `f${650 + at}`),
+    );
+    expect(root.list('', cursor, 0).entries[0]?.name).toBe('f000');
+    expect(root.list('', cursor, 9999).entries).toEqual([]);
+    expect(root.list('', cursor).entries[0]?.name).toBe('f200');
+  });
+
+  test('says what ignore files name, also from above and for what lies in it', () => {
+    const { root } = makeRoot({
+      '.gitignore': 'dist/\n*.log\n',
+      'a/.ignore': 'gen\n!keep.log\n',
+      'a/gen': '',
+      'a/keep.log': '',
+      'a/x.log': '',
+      'dist/f': '',
+      f: '',
+    });
+    const ignored = (path: string): string[] =>
+      root.list(path).entries.flatMap((entry) => (entry.ignored === true ? [entry.name] : []));
+    expect(ignored('')).toEqual(['dist']);
+    expect(ignored('a')).toEqual(['gen', 'x.log']);
+    expect(ignored('dist')).toEqual(['f']);
+  });
+
   test('a cursor ends after five minutes, is of one path, and can be asked again', () => {
     let now = 1_000_000;
     const { root, path } = makeRoot({ 'other/': '' }, [], () => now);

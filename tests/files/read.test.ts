@@ -101,11 +101,43 @@ describe('F-03 reading text', () => {
   });
 });
 
+describe('F-03 any line at once', () => {
+  test('a page begins at the line that was asked for, whatever the encoding, and at the end beyond the last', () => {
+    const lines = Array.from({ length: 5_500 }, (_, line) => `${'é'.repeat(line % 40)} ${line + 1}`);
+    const text = lines.join('\n');
+    const le = Buffer.from(`\ufeff${text}`, 'utf16le');
+    const { root } = makeRoot({ 'utf-8': text, 'utf-16le': le, 'utf-16be': Buffer.from(le).swap16() });
+    for (const encoding of [undefined, 'utf-16le', 'utf-16be'] as const) {
+      const from = (line: number): Text => page(root, encoding ?? 'utf-8', { encoding, line });
+      for (const line of [1, 2, 1000, 1001, 2500, 5_499, 5_500]) {
+        expect(from(line)).toMatchObject({ firstLine: line, totalLines: 5_500 });
+        expect(from(line).text.split('\n')[0]).toBe(lines[line - 1]);
+      }
+      expect(from(5_501)).toMatchObject({ text: '', nextOffset: null });
+      expect(from(0).text.split('\n')[0]).toBe(lines[0]);
+    }
+  });
+
+  test('the line after one that is cut is found, and places are not kept for a file that changed', () => {
+    const { root, path } = makeRoot({ f: `${'x'.repeat(limits.readBytes + 10)}\nsecond\nthird\n` });
+    expect(page(root, 'f')).toMatchObject({ firstLine: 1, lines: 1, totalLines: 3 });
+    expect(page(root, 'f', { line: 2 })).toMatchObject({ text: 'second\nthird\n', firstLine: 2, nextOffset: null });
+    writeFileSync(join(path, 'f'), 'one\ntwo\n');
+    expect(page(root, 'f', { line: 2 })).toMatchObject({ text: 'two\n', totalLines: 2 });
+  });
+});
+
 describe('F-03 other content', () => {
   test('binary is named by its first bytes, never shown', () => {
-    const { root } = makeRoot({ elf: Buffer.from('\x7fELF\0\0', 'latin1'), any: Buffer.from([1, 0, 2]) });
-    expect(root.read('elf').content).toEqual({ kind: 'binary', sniff: 'ELF program' });
-    expect(root.read('any').content).toEqual({ kind: 'binary', sniff: 'binary data' });
+    const long = Buffer.alloc(limits.binaryHeadBytes + 100, 7);
+    long[0] = 0;
+    const { root } = makeRoot({ elf: Buffer.from('\x7fELF\0\0', 'latin1'), any: Buffer.from([1, 0, 2]), long });
+    expect(root.read('elf').content).toEqual({ kind: 'binary', sniff: 'ELF program', head: 'f0VMRgAA' });
+    expect(root.read('any').content).toEqual({ kind: 'binary', sniff: 'binary data', head: 'AQAC' });
+    const read = root.read('long');
+    expect(fileRead.safeParse(read).success).toBe(true);
+    const head = read.content.kind === 'binary' ? Buffer.from(read.content.head ?? '', 'base64') : null;
+    expect(head).toEqual(long.subarray(0, limits.binaryHeadBytes));
   });
 
   test('an image is told by its magic, whatever its name, and sent when small', () => {
@@ -139,7 +171,7 @@ describe('T56 sizes and changes', () => {
     const { root, path } = makeRoot({ sparse: '', text: 'head\n'.repeat(3000) });
     truncateSync(join(path, 'sparse'), 2 ** 40);
     truncateSync(join(path, 'text'), 2 ** 40);
-    expect(root.read('sparse').content).toEqual({ kind: 'binary', sniff: 'binary data' });
+    expect(root.read('sparse').content).toMatchObject({ kind: 'binary', sniff: 'binary data' });
     expect(page(root, 'text')).toMatchObject({ lines: 2000, totalLines: null });
     expect(codeOf(() => root.read('text', { offset: limits.scanBytes + 1 }))).toBe('content_too_large');
     expect(codeOf(() => root.readText('text', limits.readBytes))).toBe('content_too_large');

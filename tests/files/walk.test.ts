@@ -100,7 +100,8 @@ describe('T55 special files', () => {
 });
 
 describe('T57 mounts', () => {
-  test('a bind mount, which has the device of its source, is refused', ({ skip }) => {
+  const kinds = { 'a bind mount, which has the device of its source,': 'bind', 'a file system of its own': 'tmpfs' };
+  test.for(Object.entries(kinds))('%s is refused', ([, kind], { skip }) => {
     const { path, outside } = makeRoot({ 'mount/': '', 'plain/f': 'plain' });
     fill(outside, { f: 'outside' });
     const script = `
@@ -110,11 +111,11 @@ describe('T57 mounts', () => {
       console.log([code(() => root.read('plain/f')), code(() => root.read('mount/f')), code(() => root.list('mount')), code(() => root.write('mount/g', Buffer.from('x'), null))].join());`;
     const file = join(path, 'probe.ts');
     writeFileSync(file, script);
-    const inside = spawnSync(
-      'unshare',
-      ['-Urm', 'sh', '-c', `mount --bind '${outside}' '${path}/mount' && exec '${process.execPath}' '${file}'`],
-      { encoding: 'utf8' },
-    );
+    const how = kind === 'bind' ? `--bind '${outside}'` : '-t tmpfs none';
+    const mount = `mount ${how} '${path}/mount' && echo outside > '${path}/mount/f'`;
+    const inside = spawnSync('unshare', ['-Urm', 'sh', '-c', `${mount} && exec '${process.execPath}' '${file}'`], {
+      encoding: 'utf8',
+    });
     if (inside.error !== undefined || /unshare|mount:/.test(inside.stderr))
       skip('skipped, because this machine lets no test make a mount');
     expect(inside.stdout.trim()).toBe('done,symlink_refused,symlink_refused,symlink_refused');
