@@ -286,7 +286,10 @@ CREATE INDEX fileCheckpointConversation ON fileCheckpoint (conversationId);
 CREATE INDEX fileCheckpointRestoring ON fileCheckpoint (restoring) WHERE restoring IS NOT NULL;
 `;
 
-export const migrations: readonly string[] = [first, log, rulesAsData, checkpointsOfFiles];
+/** Who accepted, why, and what was seen then: JSON text, null for what was accepted before it was kept. */
+const acceptances = `ALTER TABLE trust ADD COLUMN detail TEXT;`;
+
+export const migrations: readonly string[] = [first, log, rulesAsData, checkpointsOfFiles, acceptances];
 
 /** Brings the tables up to this version, each step in its own transaction. The file must already be known to be ours. */
 export const migrate = (db: DatabaseSync): void => {

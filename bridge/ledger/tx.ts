@@ -269,6 +269,7 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       ),
     putWorkspace: (row) => void put('INSERT OR REPLACE', 'workspace', row),
     putTrust: (row) => void put('INSERT OR REPLACE', 'trust', row),
+    removeTrust: (workspaceId) => void run('DELETE FROM trust WHERE workspaceId = ?', workspaceId),
     putAgent: (agentId, spec) => void put('INSERT OR REPLACE', 'agent', { agentId, spec }),
     removeAgent: (agentId) => run('DELETE FROM agent WHERE agentId = ?', agentId) === 1,
     putView: (conversationId, state) => void put('INSERT OR REPLACE', 'view', { conversationId, state }),
