@@ -3,6 +3,7 @@ import type { AnyEvent } from '#protocol/events.ts';
 import { limits } from '#protocol/limits.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
 import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';
+import type { ReviewComment } from '#lib/state/review.svelte.ts';
 import { copyName, openCopy, rangeOf, type CopyDatabase, type CopyMeta } from './database.ts';
 import { KeptReceipts } from './receipts.ts';
 
@@ -196,6 +197,23 @@ export class OfflineCopy {
     await transaction.done;
   }
 
+  async review(conversationId: string): Promise<readonly ReviewComment[]> {
+    if (this.#isNew) return [];
+    return (await (await this.#database).get('reviews', conversationId)) ?? [];
+  }
+
+  /** Not bound to `keep`: what the operator wrote and has not sent is nowhere else. */
+  putReview(conversationId: string, comments: readonly ReviewComment[]): void {
+    this.#writing = this.#writing
+      .then(async () => {
+        const database = await this.#database;
+        this.#isNew = false;
+        if (comments.length === 0) await database.delete('reviews', conversationId);
+        else await database.put('reviews', comments, conversationId);
+      })
+      .catch((cause: unknown) => console.warn('offline copy: review comments are not kept', cause));
+  }
+
   isKept(conversationId: string): boolean {
     return !this.#skip.has(conversationId);
   }
@@ -229,6 +247,7 @@ export class OfflineCopy {
     this.#pending.delete(conversationId);
     await this.#writing;
     await this.receipts.remove(conversationId);
+    await (await this.#database).delete('reviews', conversationId);
     await this.#erase(conversationId, null);
   }
 

@@ -6,6 +6,7 @@ import type { AnyEvent } from '#protocol/events.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
 import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';
 import { openDB, type DBSchema, type IDBPDatabase } from 'idb';
+import type { ReviewComment } from '#lib/state/review.svelte.ts';
 import type { KeptReceipt } from './receipts.ts';
 
 export interface CopyMeta {
@@ -29,6 +30,8 @@ export interface CopySchema extends DBSchema {
   meta: { key: string; value: CopyMeta };
   /** Lists and times of the whole installation. */
   facts: { key: string; value: { readonly syncedAt: number; readonly workspaces: readonly WorkspaceSummary[] } };
+  /** Review comments not sent yet, by conversation: the operator's own words, whatever else is kept. */
+  reviews: { key: string; value: readonly ReviewComment[] };
   receipts: { key: string; value: KeptReceipt; indexes: { conversationId: string; keptAt: number } };
 }
 export type CopyDatabase = IDBPDatabase<CopySchema>;
@@ -37,16 +40,19 @@ const prefix = 'countersign.copy.';
 export const copyName = (bridgeId: string, lineage: string): string => `${prefix}${bridgeId}.${lineage}`;
 
 export const openCopy = (name: string): Promise<CopyDatabase> =>
-  openDB<CopySchema>(name, 2, {
+  openDB<CopySchema>(name, 3, {
     upgrade(database, from) {
       if (from < 1) {
         database.createObjectStore('events');
         database.createObjectStore('meta', { keyPath: 'conversationId' });
         database.createObjectStore('facts');
       }
-      const receipts = database.createObjectStore('receipts', { keyPath: 'receiptId' });
-      receipts.createIndex('conversationId', 'conversationId');
-      receipts.createIndex('keptAt', 'keptAt');
+      if (from < 2) {
+        const receipts = database.createObjectStore('receipts', { keyPath: 'receiptId' });
+        receipts.createIndex('conversationId', 'conversationId');
+        receipts.createIndex('keptAt', 'keptAt');
+      }
+      database.createObjectStore('reviews');
     },
     // Another tab deletes the copy, or comes with a newer form of it: let it.
     blocking: (_current, _blocked, event) => (event.target as IDBDatabase | null)?.close(),

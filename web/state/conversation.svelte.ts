@@ -18,6 +18,7 @@ import { readDraft, writeDraft } from './drafts.ts';
 import { done } from './failure.ts';
 import { Flush } from './flush.ts';
 import { Outbox } from './outbox.svelte.ts';
+import { Review } from './review.svelte.ts';
 
 type Status = Extract<ActivityFrame, { type: 'status' }>;
 
@@ -56,6 +57,7 @@ export class Conversation implements ConversationState {
   });
   readonly blocked = $derived.by(() => this.#app.blocked ?? this.summary?.problem ?? null);
 
+  readonly review: Review;
   #app: App;
   #model = new Blocks();
   #next: ConversationSummary | null = null;
@@ -74,6 +76,7 @@ export class Conversation implements ConversationState {
         app.call('conversation.send', { conversationId: id, delivery, content: [...content] }, { key }),
       () => crypto.randomUUID(),
     );
+    this.review = new Review(app, id);
     const draft = readDraft(localStorage, id);
     this.#draft = draft.text;
     this.draftAttachments = draft.attachments;

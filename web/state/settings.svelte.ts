@@ -11,6 +11,8 @@ interface Stored {
   notify: boolean;
   rail: boolean;
   dockWidth: number;
+  diffSplit: boolean;
+  diffWrap: boolean;
   workspaceId: string | null;
   agentId: string | null;
   last: string | null;
@@ -25,6 +27,8 @@ const fallback: Stored = {
   notify: false,
   rail: true,
   dockWidth: 420,
+  diffSplit: false,
+  diffWrap: false,
   workspaceId: null,
   agentId: null,
   last: null,
@@ -76,6 +80,13 @@ export class Settings {
   /** Pixels; for conversations that have no dock state of their own. */
   get dockWidth(): number {
     return this.#all.dockWidth;
+  }
+  /** Differences side by side where they fit; long lines broken. */
+  get diffSplit(): boolean {
+    return this.#all.diffSplit;
+  }
+  get diffWrap(): boolean {
+    return this.#all.diffWrap;
   }
   /** The workspace last chosen, and the agent last used. */
   get workspaceId(): string | null {

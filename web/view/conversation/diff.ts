@@ -54,7 +54,7 @@ const leftOf = (text: string): number => {
 };
 
 /** Blanks at the end of a line that comes or goes are part of the change, and are marked as such. */
-const plain = (text: string): readonly Part[] => {
+export const plainParts = (text: string): readonly Part[] => {
   const end = text.trimEnd().length;
   const blanks = text.slice(end);
   if (!/^[ \t]+$/.test(blanks)) return [{ text, changed: false }];
@@ -69,7 +69,8 @@ export const blanksOf = (text: string): { readonly text: string; readonly blank:
     .filter((part) => part !== '')
     .map((part) => ({ text: part, blank: /^[ \t]+$/.test(part) }));
 
-const words = (oldText: string, newText: string): { old: readonly Part[]; new: readonly Part[] } | null => {
+/** Word marks of a line and the one in its place; null where they have too little in common. */
+export const wordMarks = (oldText: string, newText: string): { old: readonly Part[]; new: readonly Part[] } | null => {
   if (oldText.length > wordUnits || newText.length > wordUnits) return null;
   const changes = diffWordsWithSpace(oldText, newText, { maxEditLength: wordEdits });
   if (changes === undefined) return null;
@@ -95,13 +96,13 @@ const changeRows = (removed: readonly string[], added: readonly string[], at: Nu
   const marked =
     pairs > wordPairs
       ? []
-      : Array.from({ length: pairs }, (_, index) => words(removed[index] ?? '', added[index] ?? ''));
+      : Array.from({ length: pairs }, (_, index) => wordMarks(removed[index] ?? '', added[index] ?? ''));
   const out: DiffRow[] = [];
   removed.forEach((text, index) =>
-    out.push({ kind: 'removed', oldLine: at.oldLine + index, parts: marked[index]?.old ?? plain(text) }),
+    out.push({ kind: 'removed', oldLine: at.oldLine + index, parts: marked[index]?.old ?? plainParts(text) }),
   );
   added.forEach((text, index) =>
-    out.push({ kind: 'added', newLine: at.newLine + index, parts: marked[index]?.new ?? plain(text) }),
+    out.push({ kind: 'added', newLine: at.newLine + index, parts: marked[index]?.new ?? plainParts(text) }),
   );
   at.oldLine += removed.length;
   at.newLine += added.length;
