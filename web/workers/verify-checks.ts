@@ -3,6 +3,7 @@
  * what this browser knew before. Pure apart from the platform it is given, so that tests run it without a worker.
  */
 import { bundleText, tlogProofText, trustedRootText, type LogKey } from '#protocol/bundle.ts';
+import { guessed, inThisThread, type Signatures } from '#protocol/guess.ts';
 import { keyringOf, type SigningKey } from '#protocol/keyring.ts';
 import { limits } from '#protocol/limits.ts';
 import { isSame, openCheckpoint, type TreeHead, verifyConsistency } from '#protocol/log.ts';
@@ -30,7 +31,7 @@ import type {
   ReceiptVerdict,
   Shown,
 } from './verify-contract.ts';
-import { guessing, inThisThread, spkiOf, WrongGuess, type Signatures } from './verify-platform.ts';
+import { spkiOf } from './verify-platform.ts';
 
 const encoder = new TextEncoder();
 const nothing = new Uint8Array();
@@ -293,16 +294,7 @@ export const checkLog = async (
       request,
       receiptsFrom(page, (done) => progress({ done, slow })),
     );
-  const quick = guessing(platform, hold);
-  const result = await run(quick, false)
-    .then(async (found) => {
-      await quick.settle();
-      return found;
-    })
-    .catch((error: unknown) => {
-      if (error instanceof WrongGuess) return run(platform, true);
-      throw error;
-    });
+  const result = await guessed(platform, hold, (by, isGuess) => run(by, !isGuess));
   const isFork = result.problems.some((one) => one.check === 'consistency');
   const wrongLog = (await shorter(ground)) ?? (isFork ? ({ kind: 'fork' } as const) : null);
   const problem = wrongKey ?? wrongLog;

@@ -3,9 +3,10 @@
  * promise for each costs more than the hash. Runs in the worker, and in tests under Node.
  */
 import { sha256 } from '@noble/hashes/sha2.js';
-import { limits } from '#protocol/limits.ts';
 import { fromBase64 } from '#protocol/receipts.ts';
 import type { VerifyPlatform } from '#protocol/verify.ts';
+
+export { guessing, inThisThread, WrongGuess, type Signatures } from '#protocol/guess.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
@@ -41,71 +42,5 @@ export const webPlatform = (): VerifyPlatform => {
     },
     utf8: (text) => encoder.encode(text),
     text: (bytes) => decoder.decode(bytes),
-  };
-};
-
-/** A question to `VerifyPlatform.verify`. */
-export type Signed = Parameters<VerifyPlatform['verify']>;
-/** Whether all of them hold. */
-export type Signatures = (asked: readonly Signed[]) => Promise<boolean>;
-
-export const inThisThread =
-  (platform: VerifyPlatform): Signatures =>
-  async (asked) => {
-    for (const each of asked) if (!(await platform.verify(...each))) return false;
-    return true;
-  };
-
-/** A signature that was taken for good is not. */
-export class WrongGuess extends Error {
-  override readonly name = 'WrongGuess';
-}
-
-/**
- * A platform that takes every signature for good while `hold` checks it beside the rest, at most `verifyWindow` at once.
- * What was found with it holds only when `settle` resolves; a single signature that does not hold makes `verify` and
- * `settle` throw WrongGuess, and everything must be checked again with `platform` itself.
- */
-export const guessing = (platform: VerifyPlatform, hold: Signatures): VerifyPlatform & { settle(): Promise<void> } => {
-  let batch: Signed[] = [];
-  let running = 0;
-  let failure: unknown = null;
-  let waiting: { readonly most: number; readonly go: () => void } | null = null;
-  const stopIfWrong = (): void => {
-    if (failure !== null) throw failure;
-  };
-  const check = async (asked: readonly Signed[]): Promise<void> => {
-    try {
-      if (!(await hold(asked))) failure ??= new WrongGuess('a signature does not hold');
-    } catch (error) {
-      failure ??= error;
-    }
-    running -= asked.length;
-    if (waiting === null || running > waiting.most) return;
-    waiting.go();
-    waiting = null;
-  };
-  const flush = (): void => {
-    const asked = batch;
-    batch = [];
-    running += asked.length;
-    if (asked.length > 0) void check(asked);
-  };
-  const atMost = (most: number): Promise<void> =>
-    running <= most ? Promise.resolve() : new Promise((go) => (waiting = { most, go }));
-  return {
-    ...platform,
-    verify: (...asked) => {
-      stopIfWrong();
-      batch.push(asked);
-      if (batch.length < limits.verifyBatch) return true;
-      flush();
-      return running < limits.verifyWindow ? true : atMost(limits.verifyWindow / 2).then(() => true);
-    },
-    settle: async () => {
-      flush();
-      await atMost(0);
-      stopIfWrong();
-    },
   };
 };
