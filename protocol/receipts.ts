@@ -148,7 +148,8 @@ export const statementText = (
 
 /** The bytes that are signed: DSSE's pre-authentication encoding, with the type inside. `utf8` comes from the platform. */
 export const preAuthEncoding = (type: string, payload: Uint8Array, utf8: (text: string) => Uint8Array): Uint8Array => {
-  const head = utf8(`DSSEv1 ${utf8(type).length} ${type} ${payload.length} `);
+  const typeLength = type === payloadType ? payloadType.length : utf8(type).length; // ours is ASCII
+  const head = utf8(`DSSEv1 ${typeLength} ${type} ${payload.length} `);
   const bytes = new Uint8Array(head.length + payload.length);
   bytes.set(head);
   bytes.set(payload, head.length);
@@ -206,17 +207,26 @@ export const fromBase64 = (encoded: string, kind: Alphabet = 'base64'): Uint8Arr
   if (rest === 1 || (kind === 'base64' && encoded.length % 4 !== 0)) return null;
   const value = values[kind];
   const bytes = new Uint8Array(Math.floor((digits.length * 3) / 4));
-  let word = 0;
+  const whole = digits.length - rest;
   let written = 0;
-  for (let index = 0; index < digits.length; index += 1) {
-    const six = value[digits.charCodeAt(index)] ?? -1;
-    if (six < 0) return null;
-    word = ((word << 6) | six) & 0xffffff;
-    const bits = (index % 4) * 6 + 6;
-    if (bits > 6) bytes[written++] = (word >> (bits % 8)) & 255;
+  for (let index = 0; index < whole; index += 4) {
+    const word =
+      ((value[digits.charCodeAt(index)] ?? -1) << 18) |
+      ((value[digits.charCodeAt(index + 1)] ?? -1) << 12) |
+      ((value[digits.charCodeAt(index + 2)] ?? -1) << 6) |
+      (value[digits.charCodeAt(index + 3)] ?? -1);
+    if (word < 0) return null; // one of the four is no digit
+    bytes[written++] = word >> 16;
+    bytes[written++] = word >> 8;
+    bytes[written++] = word;
   }
-  const stray = rest === 2 ? 15 : rest === 3 ? 3 : 0;
-  return (word & stray) === 0 ? bytes : null;
+  if (rest === 0) return bytes;
+  const at = (index: number): number => value[digits.charCodeAt(index)] ?? -1;
+  const word = (at(whole) << 12) | (at(whole + 1) << 6) | (rest === 3 ? at(whole + 2) : 0);
+  if (word < 0 || (word & (rest === 2 ? 0x3ff : 3)) !== 0) return null; // no digit, or stray bits
+  bytes[written++] = word >> 10;
+  if (rest === 3) bytes[written] = word >> 2;
+  return bytes;
 };
 
 const hexDigits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
@@ -227,17 +237,15 @@ export const toHex = (bytes: Uint8Array): string => {
   return hex;
 };
 
-/** The envelope as it is shown and exported: DSSE's JSON, members in canonical order. */
-export const envelopeText = (sealed: {
-  readonly payload: Uint8Array;
-  readonly signature: Uint8Array;
-  readonly keyId: string;
-}): string =>
-  canonical({
-    payload: toBase64(sealed.payload),
-    payloadType,
-    signatures: [{ keyid: sealed.keyId, sig: toBase64(sealed.signature) }],
-  });
+/**
+ * The envelope as it is shown and exported: DSSE's JSON, canonical. Base64 has nothing to escape. `encode`: a platform's
+ * own `toBase64`.
+ */
+export const envelopeText = (
+  sealed: { readonly payload: Uint8Array; readonly signature: Uint8Array; readonly keyId: string },
+  encode: (bytes: Uint8Array) => string = toBase64,
+): string =>
+  `{"payload":"${encode(sealed.payload)}","payloadType":"${payloadType}","signatures":[{"keyid":${canonical(sealed.keyId)},"sig":"${encode(sealed.signature)}"}]}`;
 
 /** Padded, in one of the two alphabets: DSSE asks verifiers to accept either. */
 const fromEither = (encoded: string): Uint8Array | null =>

@@ -154,13 +154,17 @@ const proven = (read: Reads, size: number): KnownCheckpoint[] =>
     .filter((row) => row.size <= size)
     .map((row) => ({ ...row, consistency: inSync(consistencyProof(nodePlatform, row.size, size, read.logNode)) }));
 
+/** The same memory, not a copy. */
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+const nativeBase64 = (bytes: Uint8Array): string => bufferOf(bytes).toString('base64');
+
 /** As it goes over the wire; `actionUnits` is what is left for the action's text. */
 const sealedView = (row: VerifyRow, actionUnits: number): SealedView => {
-  const text = row.action === null ? null : Buffer.from(row.action).toString('utf8');
-  const fits = text !== null && JSON.stringify(text).length <= actionUnits;
+  const text = row.action === null ? null : bufferOf(row.action).toString('utf8');
+  const fits = text !== null && (actionUnits === Number.POSITIVE_INFINITY || JSON.stringify(text).length <= actionUnits);
   return {
     seq: row.seq,
-    envelope: envelopeText(row),
+    envelope: envelopeText(row, nativeBase64),
     action: fits ? text : null,
     actionDeleted: row.actionDeleted === 1,
   };
@@ -170,15 +174,18 @@ const viewOf = (read: Reads, row: ReceiptRow, actionUnits: number): SealedView =
   return sealedView({ ...row, action, actionDeleted: Number(actionDeleted), leaf: null }, actionUnits);
 };
 const unitsOf = (view: SealedView): number => JSON.stringify(view).length;
+/** At least the bytes of `view` in a frame: base64 is what it is, and around it stands no more than this. */
+const mostBytes = ({ envelope, action }: SealedView, { keyId }: VerifyRow): number =>
+  256 + envelope.length + 6 * keyId.length + (action === null ? 0 : Buffer.byteLength(JSON.stringify(action)));
 
 const page: (read: Reads, params: Params<'receipt.page'>) => Answer<'receipt.page'> = (read, params) => {
   const limit = Math.min(Math.max(params.limit ?? limits.pageEvents, 1), limits.pageEvents);
   const receipts: SealedView[] = [];
-  let units = 0;
+  let bytes = 0;
   for (const row of read.toVerify(params.afterSeq)) {
     const view = sealedView(row, Number.POSITIVE_INFINITY);
-    units += unitsOf(view);
-    if (receipts.length > 0 && (receipts.length === limit || units > limits.pageBytes)) return { receipts, more: true };
+    bytes += mostBytes(view, row);
+    if (receipts.length > 0 && (receipts.length === limit || bytes > limits.pageBytes)) return { receipts, more: true };
     receipts.push(view);
   }
   return { receipts, more: false };

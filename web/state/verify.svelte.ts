@@ -236,6 +236,7 @@ export class LogCheck {
 
   async run(): Promise<void> {
     if (this.running) return;
+    this.#abort?.abort(); // what the last check still puts away, this one will
     const abort = new AbortController();
     this.#abort = abort;
     Object.assign(this, { running: true, stopped: false, verdict: null, failure: null, progress: noProgress });

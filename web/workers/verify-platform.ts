@@ -6,7 +6,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { fromBase64 } from '#protocol/receipts.ts';
 import type { VerifyPlatform } from '#protocol/verify.ts';
 
-export { guessing, inThisThread, WrongGuess, type Signatures } from '#protocol/guess.ts';
+export { guessing, inThisThread, WrongGuess, type Signatures, type Signed } from '#protocol/guess.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const encoder = new TextEncoder();
