@@ -161,7 +161,8 @@ const nativeBase64 = (bytes: Uint8Array): string => bufferOf(bytes).toString('ba
 /** As it goes over the wire; `actionUnits` is what is left for the action's text. */
 const sealedView = (row: VerifyRow, actionUnits: number): SealedView => {
   const text = row.action === null ? null : bufferOf(row.action).toString('utf8');
-  const fits = text !== null && (actionUnits === Number.POSITIVE_INFINITY || JSON.stringify(text).length <= actionUnits);
+  const fits =
+    text !== null && (actionUnits === Number.POSITIVE_INFINITY || JSON.stringify(text).length <= actionUnits);
   return {
     seq: row.seq,
     envelope: envelopeText(row, nativeBase64),

@@ -31,7 +31,7 @@ import type {
   ReceiptVerdict,
   Shown,
 } from './verify-contract.ts';
-import { spkiOf } from './verify-platform.ts';
+import { spkiOf, type WebPlatform } from './verify-platform.ts';
 
 const encoder = new TextEncoder();
 const nothing = new Uint8Array();
@@ -246,6 +246,7 @@ const isOf = (lines: readonly CheckLine[], one: Finding): boolean =>
 const receiptsFrom = async function* (
   page: (afterSeq: number) => Promise<LogPage>,
   progress: (done: number) => void,
+  { hashAhead }: WebPlatform,
 ): AsyncGenerator<SealedReceipt> {
   const ask = (afterSeq: number): Promise<LogPage> => {
     const asked = page(afterSeq);
@@ -257,7 +258,9 @@ const receiptsFrom = async function* (
     const { receipts, more }: LogPage = await next;
     const last = receipts.at(-1);
     next = more && last !== undefined ? ask(last.seq) : null;
-    for (const view of receipts) yield sealedOf(view);
+    const sealed = receipts.map((view) => sealedOf(view));
+    await hashAhead(sealed.map(({ payload }) => payload));
+    yield* sealed;
     done += receipts.length;
     progress(done);
   }
@@ -268,7 +271,7 @@ const receiptsFrom = async function* (
  * everything is checked again, one by one, so that what is wrong is named.
  */
 export const checkLog = async (
-  platform: VerifyPlatform,
+  platform: WebPlatform,
   known: Known,
   shown: Shown,
   page: (afterSeq: number) => Promise<LogPage>,
@@ -292,7 +295,7 @@ export const checkLog = async (
     verifyAsync(
       by,
       request,
-      receiptsFrom(page, (done) => progress({ done, slow })),
+      receiptsFrom(page, (done) => progress({ done, slow }), platform),
     );
   const result = await guessed(platform, hold, (by, isGuess) => run(by, !isGuess));
   const isFork = result.problems.some((one) => one.check === 'consistency');
