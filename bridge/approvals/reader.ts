@@ -107,7 +107,7 @@ export const verifyAll = (
 };
 
 /** The same answer with the signatures checked on other threads, beside the rest: half the time for thousands. */
-export const verifyAllAside = async (...given: Parameters<typeof verifyAll>): Promise<Verification> => {
+export const verifyAllAhead = async (...given: Parameters<typeof verifyAll>): Promise<Verification> => {
   const [read, publicKeySpki, bridgeId, checkpoints = read.checkpoints()] = given;
   const request = { publicKeySpki, scope: 'all', bridgeId, rotations: rotationsOf(read), checkpoints } as const;
   const { last: _, ...verification } = await guessed(nodePlatform, holdAside, (by) =>

@@ -7,7 +7,7 @@ import type { KnownCheckpoint, SealedReceipt } from '#protocol/verify.ts';
 import { knownCheckpoints } from '../approvals/checkpoints.ts';
 import { publicKeyOf, verifyExit, verifyFile, verifyFolder, type VerifyReport } from '../approvals/folder.ts';
 import { readPublicKey } from '../approvals/keys.ts';
-import { opensslCommand, rotationsOf, verifyAllAside } from '../approvals/reader.ts';
+import { opensslCommand, rotationsOf, verifyAllAhead } from '../approvals/reader.ts';
 import { openLedgerReadOnly } from '../ledger/ledger.ts';
 import { stateDirectories } from '../ledger/paths.ts';
 import { CliError, read, usage, type Verb } from './args.ts';
@@ -52,7 +52,7 @@ const whole = async (directory: string, key: Uint8Array, given: readonly KnownCh
   try {
     ledger.freeze();
     const known = [...knownCheckpoints(ledger.read, directory), ...given];
-    const found = await verifyAllAside(ledger.read, key, ledger.read.meta('ledger.bridgeId') ?? undefined, known);
+    const found = await verifyAllAhead(ledger.read, key, ledger.read.meta('ledger.bridgeId') ?? undefined, known);
     return { ...found, exit: verifyExit(found) };
   } finally {
     await ledger.close();

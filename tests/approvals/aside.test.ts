@@ -4,7 +4,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inThisThread } from '#protocol/guess.ts';
-import { createReceiptReader, verifyAll, verifyAllAside } from '../../bridge/approvals/reader.ts';
+import { createReceiptReader, verifyAll, verifyAllAhead } from '../../bridge/approvals/reader.ts';
 import { openLedgerReadOnly } from '../../bridge/ledger/ledger.ts';
 import { checkLog } from '../../web/workers/verify-checks.ts';
 import { webPlatform } from '../../web/workers/verify-platform.ts';
@@ -44,7 +44,7 @@ const found = async (change: Change) => {
       return { ...(await checkLog(platform, known, shown, page, () => undefined, hold)), ms: 0 };
     };
     return {
-      aside: await verifyAllAside(read, key, bridgeId),
+      aside: await verifyAllAhead(read, key, bridgeId),
       inOrder: verifyAll(read, key, bridgeId),
       pageAside: await inPage(inThisThread(platform)),
       pageInOrder: await inPage(async () => false),
