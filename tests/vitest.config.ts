@@ -17,7 +17,7 @@ export default defineConfig({
           name: 'node',
           root,
           include: [
-            'tests/{house,protocol,gate,ledger,conversations,agents,approvals,files,trust,terminals,cli,bridge}/**/*.test.ts',
+            'tests/{house,protocol,gate,ledger,conversations,agents,approvals,files,trust,terminals,git,cli,bridge}/**/*.test.ts',
           ],
           environment: 'node',
           pool: 'forks',
