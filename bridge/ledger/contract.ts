@@ -163,6 +163,8 @@ export interface TrustRow {
   readonly fingerprint: string;
   readonly acceptedAt: number;
   readonly receiptId: string;
+  /** Who, why, and what was seen: the trust room's own JSON text. Null in rows of older versions. */
+  readonly detail?: string | null;
 }
 
 /** Files as they were; the content is in the git room's private store of the conversation. */
@@ -304,6 +306,7 @@ export interface Tx extends Reads {
   revokeSessions(sessionId: string | null): number;
   putWorkspace(row: WorkspaceRow): void;
   putTrust(row: TrustRow): void;
+  removeTrust(workspaceId: string): void;
   putAgent(agentId: string, spec: string): void;
   removeAgent(agentId: string): boolean;
   putView(conversationId: string, state: string): void;
