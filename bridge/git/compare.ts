@@ -9,7 +9,7 @@ import type { Answer, Params } from '#protocol/methods.ts';
 import type { ChangeEntry, FileDiff } from '#protocol/methods/git.ts';
 import { imageMime } from '../files/read.ts';
 import { argumentOf, bytesOf } from './names.ts';
-import { endsOf, eolName, otherEnds, parsePatch, shown, type Patch } from './patch.ts';
+import { endsOf, eolName, otherEnds, parsePatch, shown, wholePatch, type Patch } from './patch.ts';
 import { entryOf, isMissing, parseRaw, whatOf, type RawChange } from './raw.ts';
 
 type Content = FileDiff['content'];

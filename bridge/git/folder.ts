@@ -1,0 +1,107 @@
+/**
+ * The folder's side of a comparison with the index: files read by the walker under the secret policy, never by git's
+ * word alone; untracked files, conflicts, and what goes through a filter (F-22). Called by repository.ts.
+ */
+import { isUtf8 } from 'node:buffer';
+import { Refusal } from '#protocol/errors.ts';
+import { limits } from '#protocol/limits.ts';
+import type { Root } from '../files/contract.ts';
+import { blobSide, type Comparison, type Side } from './compare.ts';
+import type { Layout } from './layout.ts';
+import { argumentOf, pathOf } from './names.ts';
+import { Fields, unreadable, type RawChange } from './raw.ts';
+
+type Base = Pick<Comparison, 'run' | 'prefix' | 'isSecret'>;
+
+export const folderComparison = (base: Base, root: Root, layout: Layout): Comparison => ({
+  ...base,
+  compare: ['diff'],
+  side: async (change, side) =>
+    side === 'old' ? blobSide(base.run, change.oldOid) : folderSide(root, layout, base.prefix, change),
+  filterOf: async (path) => (await filters(base.run, [path])).values().next().value ?? null,
+  untracked: (path) => untracked(base, layout, path),
+  conflict: (change) => conflict(base.run, change),
+});
+
+const folderSide = (root: Root, layout: Layout, prefix: Buffer, change: RawChange): Side => {
+  const full = isUtf8(change.path) ? change.path.toString('utf8') : null;
+  if (full === null) throw new Refusal('unsupported_filename_encoding');
+  const revision = layout.tree.revision(full);
+  if (change.newMode === '120000') {
+    const bytes = layout.tree.link(full);
+    if (bytes === null) throw new Refusal('repository_changed');
+    return { bytes, size: bytes.length, revision };
+  }
+  const path = pathOf(change.path, prefix);
+  // A name the files room has no grammar for: the same walk, and no second name to be secret under.
+  if (path === null && (layout.tree.stat(full)?.nlink ?? 1n) > 1n) throw new Refusal('path_denied');
+  try {
+    const bytes = path === null ? layout.tree.read(full, limits.scanBytes) : wholeOf(root, path);
+    if (bytes === null) throw new Refusal('repository_changed');
+    return { bytes, size: bytes.length, revision };
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    if (error.code === 'file_changed') throw new Refusal('repository_changed', { cause: error });
+    if (error.code !== 'content_too_large') throw error;
+    return { bytes: null, size: Number(layout.tree.stat(full)?.size ?? 0), revision };
+  }
+};
+
+const wholeOf = (root: Root, path: string): Buffer | null => {
+  const whole = root.readBytes(path, limits.scanBytes);
+  return whole === null ? null : Buffer.from(whole.bytes.buffer, whole.bytes.byteOffset, whole.bytes.byteLength);
+};
+
+/** Which of these paths go through a program of the repository when they are checked out or in, and its name (T63). */
+export const filters = async (run: Comparison['run'], paths: readonly Buffer[]): Promise<Map<string, string>> => {
+  const found = new Map<string, string>();
+  if (paths.length === 0) return found;
+  const input = Buffer.concat(paths.flatMap((path) => [path, Buffer.from([0])]));
+  const fields = new Fields(await run(['check-attr', '-z', '--stdin', 'filter'], { input }));
+  while (!fields.ended) {
+    const [path, , value] = [fields.next(), fields.next(), fields.next().toString('utf8')];
+    if (!['unspecified', 'unset', 'set', ''].includes(value)) found.set(path.toString('latin1'), value);
+  }
+  return found;
+};
+
+const missing = { oldMode: '000000', oldOid: '', newOid: '', similarity: 0, from: null };
+
+const untracked = async (base: Base, layout: Layout, path: Buffer): Promise<RawChange | null> => {
+  const name = argumentOf(path);
+  const scope = name ?? base.prefix.toString('utf8');
+  const args = ['ls-files', '--others', '--exclude-standard', '-z', '--', ...(scope === '' ? [] : [scope])];
+  const fields = new Fields(await base.run(args));
+  while (!fields.ended) {
+    const found = fields.next();
+    const nested = found.at(-1) === 0x2f;
+    if (!(nested ? found.subarray(0, -1) : found).equals(path)) continue;
+    return { ...missing, letter: '?', newMode: nested ? '160000' : modeOf(layout, name), path };
+  }
+  return null;
+};
+
+const modeOf = (layout: Layout, name: string | null): string => {
+  const stat = name === null ? null : layout.tree.stat(name);
+  if (stat === null) return '100644';
+  return stat.isSymbolicLink() ? '120000' : (stat.mode & 0o100n) !== 0n ? '100755' : '100644';
+};
+
+const conflict = async (run: Comparison['run'], change: RawChange): Promise<{ change: RawChange; option: string }> => {
+  const name = argumentOf(change.path);
+  const output = await run(['ls-files', '--unmerged', '-z', ...(name === null ? [] : ['--', name])]);
+  const fields = new Fields(output);
+  const stages = new Map<string, { mode: string; oid: string }>();
+  while (!fields.ended) {
+    const line = fields.next();
+    const match = /^(\d{6}) ([0-9a-f]+) ([123])\t/.exec(line.toString('latin1'));
+    if (match === null) throw unreadable();
+    const [head, mode = '', oid = '', stage = ''] = match;
+    if (line.subarray(head.length).equals(change.path)) stages.set(stage, { mode, oid });
+  }
+  // Ours where there is one; a file that only they have is compared with theirs.
+  const stage = ['2', '3', '1'].find((each) => stages.has(each));
+  const side = stage === undefined ? undefined : stages.get(stage);
+  if (stage === undefined || side === undefined) throw new Refusal('repository_changed');
+  return { change: { ...change, oldMode: side.mode, oldOid: side.oid }, option: `-${stage}` };
+};

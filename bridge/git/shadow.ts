@@ -1,0 +1,267 @@
+/**
+ * The git directory that git is really given: the bridge's own configuration, HEAD as it was read, a copy of the index,
+ * and the repository's objects by their place (F-20; security-facts 0.6). The rule not to break: of the repository's
+ * configuration only validated values of a closed list get in here; nothing that names a program, a path or another file.
+ * Made anew when what it was made from changed; kept between calls. Called by repository.ts.
+ */
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Refusal } from '#protocol/errors.ts';
+import { limits } from '#protocol/limits.ts';
+import type { RunGit } from './contract.ts';
+import { checkNamed, checkObjects, unsupported, type Layout } from './layout.ts';
+import { reftable, type Head } from './refs.ts';
+
+export type Config = ReadonlyMap<string, string>;
+
+export interface Shadow {
+  readonly directory: string;
+  /** Of the repository. */
+  readonly objects: string;
+  readonly objectFormat: 'sha1' | 'sha256';
+  readonly config: Config;
+  readonly sparse: boolean;
+  /** Some objects are only on a server, which is never asked. */
+  readonly partial: boolean;
+  readonly notes: readonly string[];
+}
+
+interface Held {
+  readonly key: string;
+  readonly shadow: Shadow;
+  users: number;
+  replaced: boolean;
+}
+
+/** `directory` is the bridge's own and emptied at the first use. */
+export class Shadows {
+  readonly #run: RunGit;
+  readonly #directory: string;
+  readonly #held = new Map<string, Held>();
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #configs = new Map<string, { key: string; config: Config }>();
+  #made = 0;
+
+  constructor(run: RunGit, directory: string) {
+    this.#run = run;
+    this.#directory = directory;
+  }
+
+  /** Runs `use` with a shadow of the repository as it is. @throws Refusal unsupported_git_state, repository_changed */
+  async with<T>(
+    workspaceId: string,
+    layout: Layout,
+    head: Head,
+    signal: AbortSignal,
+    use: (shadow: Shadow) => Promise<T>,
+  ): Promise<T> {
+    // One after another: two callers must not both make it.
+    const turn = (this.#turns.get(workspaceId) ?? Promise.resolve()).then(() =>
+      this.#current(workspaceId, layout, head, signal),
+    );
+    const settled = turn.catch(() => undefined);
+    this.#turns.set(workspaceId, settled);
+    void settled.then(() => {
+      if (this.#turns.get(workspaceId) === settled) this.#turns.delete(workspaceId);
+    });
+    const held = await turn;
+    try {
+      return await use(held.shadow);
+    } finally {
+      held.users -= 1;
+      drop(held);
+    }
+  }
+
+  /** Removes all; what still runs fails by itself. */
+  close(): void {
+    rmSync(this.#directory, { recursive: true, force: true });
+    this.#held.clear();
+    this.#configs.clear();
+  }
+
+  async #current(workspaceId: string, layout: Layout, head: Head, signal: AbortSignal): Promise<Held> {
+    const key = keyOf(layout, head);
+    const before = this.#held.get(workspaceId);
+    if (before?.key === key) {
+      before.users += 1;
+      return before;
+    }
+    const shadow = await this.#make(workspaceId, layout, head, signal);
+    if (keyOf(layout, head) !== key) {
+      rmSync(shadow.directory, { recursive: true, force: true });
+      throw new Refusal('repository_changed');
+    }
+    const held = { key, shadow, users: 1, replaced: false };
+    this.#held.set(workspaceId, held);
+    if (before !== undefined) {
+      before.replaced = true;
+      drop(before);
+    }
+    return held;
+  }
+
+  async #make(workspaceId: string, layout: Layout, head: Head, signal: AbortSignal): Promise<Shadow> {
+    if (this.#made === 0) rmSync(this.#directory, { recursive: true, force: true });
+    this.#made += 1;
+    const directory = join(this.#directory, workspaceId, String(this.#made));
+    for (const name of ['objects', 'refs', 'info']) mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
+    try {
+      const put = (name: string, content: string | Uint8Array): void => {
+        writeFileSync(join(directory, name), content, { mode: 0o600 });
+      };
+      put('HEAD', head.commit === null ? 'ref: refs/heads/unborn\n' : `${head.commit}\n`);
+      put('config', '[core]\n\trepositoryformatversion = 0\n');
+      const config = await this.#config(workspaceId, directory, layout, signal);
+      const read = understood(layout, config);
+      put('config', configText(config, read));
+      copy(layout, put, directory, read.sparse);
+      return { directory, objects: join(layout.common.path, 'objects'), config, ...read };
+    } catch (error) {
+      rmSync(directory, { recursive: true, force: true });
+      throw error;
+    }
+  }
+
+  async #config(workspaceId: string, directory: string, layout: Layout, signal: AbortSignal): Promise<Config> {
+    const key = `${layout.common.revision('config')} ${layout.own.revision('config.worktree')}`;
+    const before = this.#configs.get(workspaceId);
+    if (before?.key === key) return before.config;
+    const common = await this.#parse(directory, layout.common.read('config'), signal);
+    const ofTree = isTrue(common.get('extensions.worktreeconfig')) ? layout.own.read('config.worktree') : null;
+    const config = new Map([...common, ...(ofTree === null ? [] : await this.#parse(directory, ofTree, signal))]);
+    this.#configs.set(workspaceId, { key, config });
+    return config;
+  }
+
+  // Git reads its own grammar best; from its input, so that no include is followed and no file is opened.
+  async #parse(directory: string, text: Buffer | null, signal: AbortSignal): Promise<Config> {
+    if (text === null) return new Map();
+    const args = ['config', '--file', '-', '--no-includes', '--null', '--list'];
+    const { stdout } = await this.#run({ gitDirectory: directory, workTree: null, args, input: text, signal });
+    const entries = stdout.toString('utf8').split('\0').slice(0, -1);
+    const config = new Map<string, string>();
+    for (const entry of entries) {
+      const at = entry.indexOf('\n');
+      const [key, value] = at === -1 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
+      const before = key.endsWith('.fetch') ? config.get(key) : undefined;
+      config.set(key, before === undefined ? value : `${before}\n${value}`);
+    }
+    return config;
+  }
+}
+
+const drop = (held: Held): void => {
+  if (held.replaced && held.users === 0) rmSync(held.shadow.directory, { recursive: true, force: true });
+};
+
+const keyOf = (layout: Layout, head: Head): string =>
+  [
+    head.commit,
+    layout.own.path,
+    ...['index', 'config.worktree', 'info/sparse-checkout'].map((name) => layout.own.revision(name)),
+    ...['config', 'info/exclude', 'info/attributes', 'objects/info/alternates', 'shallow'].map((name) =>
+      layout.common.revision(name),
+    ),
+  ].join(' ');
+
+const isTrue = (value: string | undefined): boolean => value !== undefined && /^(true|yes|on|1)$/i.test(value);
+const boolean = /^(true|yes|on|1|false|no|off|0)$/i;
+/** The closed list: what decides how files are compared, and nothing that runs or points anywhere. */
+const allowed: readonly (readonly [name: string, values: RegExp])[] = [
+  ['core.filemode', boolean],
+  ['core.ignorecase', boolean],
+  ['core.precomposeunicode', boolean],
+  ['core.symlinks', boolean],
+  ['core.trustctime', boolean],
+  ['core.checkstat', /^(default|minimal)$/i],
+  ['core.autocrlf', /^(true|yes|on|1|false|no|off|0|input)$/i],
+  ['core.eol', /^(lf|crlf|native)$/i],
+];
+const knownExtensions = new Set([
+  'objectformat',
+  'worktreeconfig',
+  'partialclone',
+  'preciousobjects',
+  'noop',
+  'refstorage',
+  'relativeworktrees',
+]);
+
+type Understood = Pick<Shadow, 'objectFormat' | 'sparse' | 'partial' | 'notes'>;
+
+const understood = (layout: Layout, config: Config): Understood => {
+  checkNamed(layout, config.get('core.worktree'));
+  checkObjects(layout);
+  const extensions = [...config.keys()].filter((key) => key.startsWith('extensions.')).map((key) => key.slice(11));
+  if (!['files', undefined].includes(config.get('extensions.refstorage'))) throw reftable();
+  const format = config.get('extensions.objectformat') ?? 'sha1';
+  const isKnown = extensions.every((name) => knownExtensions.has(name)) && (format === 'sha1' || format === 'sha256');
+  if (!isKnown || !['0', '1', undefined].includes(config.get('core.repositoryformatversion')))
+    throw unsupported('This repository uses an extension of git that is not known here.');
+  const foreign = config.has('core.worktree') && layout.mustName === null && !layout.linked;
+  return {
+    objectFormat: format,
+    sparse: isTrue(config.get('core.sparsecheckout')),
+    partial:
+      config.has('extensions.partialclone') ||
+      [...config].some(([key, value]) => /^remote\..*\.promisor$/s.test(key) && isTrue(value)),
+    notes: foreign ? ['This repository names another folder as its work tree; this folder is looked at instead.'] : [],
+  };
+};
+
+const configText = (config: Config, { objectFormat, sparse }: Understood): string => {
+  const values = allowed.flatMap(([name, values]) => {
+    const value = config.get(name);
+    return value !== undefined && values.test(value) ? [`\t${name.slice('core.'.length)} = ${value}\n`] : [];
+  });
+  const cone = sparse && isTrue(config.get('core.sparsecheckoutcone') ?? 'true');
+  return [
+    `[core]\n\trepositoryformatversion = 1\n\tbare = false\n\tfsmonitor = false\n\tuntrackedCache = false\n`,
+    '\thooksPath = /dev/null\n\tattributesFile = /dev/null\n\texcludesFile = /dev/null\n',
+    ...values,
+    `\tsparseCheckout = ${sparse}\n\tsparseCheckoutCone = ${cone}\n`,
+    `[extensions]\n\tobjectFormat = ${objectFormat}\n`,
+    '[protocol]\n\tallow = never\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n[submodule]\n\trecurse = false\n',
+  ].join('');
+};
+
+const copy = (
+  layout: Layout,
+  put: (name: string, content: Uint8Array) => void,
+  directory: string,
+  sparse: boolean,
+): void => {
+  for (const name of ['info/exclude', 'info/attributes', 'shallow']) {
+    const bytes = layout.common.read(name);
+    if (bytes !== null) put(name, bytes);
+  }
+  const patterns = sparse ? layout.own.read('info/sparse-checkout') : null;
+  if (patterns !== null) put('info/sparse-checkout', patterns);
+  copyIndex(layout, put, directory);
+};
+
+// A copy made now would look newer than files that were written right after the index: git would take them for unchanged.
+const copyIndex = (layout: Layout, put: (name: string, content: Uint8Array) => void, directory: string): void => {
+  const stat = layout.own.stat('index');
+  if (stat === null) return;
+  if (stat.size > limits.gitIndexBytes) throw unsupported('The index of this repository is larger than is read.');
+  const bytes = layout.own.read('index', limits.gitIndexBytes);
+  if (bytes === null) return;
+  if (isSplit(bytes)) throw unsupported('The index of this repository is split into two files, which is not read yet.');
+  put('index', bytes);
+  const early = Number(stat.mtimeNs / 1_000_000n) / 1000 - 0.001;
+  utimesSync(join(directory, 'index'), early, early);
+};
+
+/** An extension `link` whose size leads to the end of the file or to another extension; a name in the index does neither. */
+const isSplit = (index: Buffer): boolean => {
+  for (let at = index.indexOf('link', 12, 'latin1'); at !== -1; at = index.indexOf('link', at + 1, 'latin1')) {
+    if (at + 8 > index.length) return false;
+    const end = at + 8 + index.readUInt32BE(at + 4);
+    const follows = index.subarray(end, end + 4).toString('latin1');
+    if (end === index.length - 20 || end === index.length - 32 || (end > at + 28 && /^[A-Z]{4}$/.test(follows)))
+      return true;
+  }
+  return false;
+};
