@@ -33,6 +33,8 @@ import { openLedger } from '../ledger/ledger.ts';
 import { acquireLock } from '../ledger/lock.ts';
 import { leasePath, type Directories } from '../ledger/paths.ts';
 import { recoverTranscripts } from '../ledger/recover.ts';
+import { createGit } from '../git/repository.ts';
+import { makeRunGit } from '../git/spawn.ts';
 import { createTerminals } from '../terminals/terminals.ts';
 import { createTrust } from '../trust/trust.ts';
 import { assetsDirectory, lockState, type Early } from './early.ts';
@@ -145,6 +147,13 @@ export const compose = async (options: {
     record: (row) => ledger.commit((tx) => tx.putProcess(row)),
     forget: (marker) => ledger.commit((tx) => tx.removeProcess(marker)),
   });
+  const runGit = makeRunGit({ program: onPath('git', process.env['PATH'] ?? '') });
+  const git = createGit({
+    run: runGit,
+    directory: join(directories.private, 'shadows'),
+    privateDirectories: hidden,
+    pairOf: () => Promise.reject(new Refusal('checkpoint_unavailable')),
+  });
   const terminals = createTerminals({
     ledger,
     root: (workspaceId) => workspaces.root(workspaceId),
@@ -169,6 +178,7 @@ export const compose = async (options: {
       whenDetached: (attachmentId, run) => ledger.feed.whenDetached(attachmentId, run),
     }),
     trust,
+    git,
     terminals,
     describe,
     // As commands are run: the bridge's own Node first (W-06).
@@ -271,6 +281,7 @@ export const compose = async (options: {
     openLaunchWorkspace: (where: { path: string } | { practice: true }) => workspaces.open(where),
     close: async (): Promise<void> => {
       await Promise.all([conversations.closeAll(), terminals.closeAll()]);
+      git.close();
       desk.close();
       workspaces.closeAll();
       await ledger.close();

@@ -237,6 +237,13 @@ export const createCommands = (
     'files.watch': ({ params, sink }) =>
       rooms.looks.watch(sink.attachmentId, open(params.workspaceId), params.folders, params.file),
 
+    'git.changes': ({ params, signal }) => rooms.git.changes(open(params.workspaceId), params.of, signal),
+    'git.diff': ({ params, signal }) => rooms.git.diff(open(params.workspaceId), params, signal),
+    'git.log': ({ params, signal }) => rooms.git.log(open(params.workspaceId), params, signal),
+    'git.show': ({ params, signal }) => rooms.git.show(open(params.workspaceId), params, signal),
+    'git.side': ({ params, signal }) => rooms.git.side(open(params.workspaceId), params, signal),
+    'git.status': ({ params, signal }) => rooms.git.status(open(params.workspaceId), signal),
+
     'log.checkpoint': async ({ params }) => {
       const { size, root, note } = await receipts.checkpoint(params.anchored);
       return { size, root: toBase64(root), checkpoint: note };
