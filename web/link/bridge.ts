@@ -3,7 +3,7 @@ import { version } from '$app/env';
 import { createClient, type ChangeMethod, type Client, type ReadMethod } from '#protocol/client.ts';
 import { methods, type Answer, type MethodName, type Params } from '#protocol/methods.ts';
 import type { Identity } from './identity.ts';
-import type { Feed, Link, LinkEvents } from './link.ts';
+import type { CallOptions, Feed, Link, LinkEvents } from './link.ts';
 import { pagePlatform } from './platform.ts';
 
 /** Named by kind alone, for the operator's list of sessions. */
@@ -13,11 +13,13 @@ const call = async <M extends MethodName>(
   client: Client,
   method: M,
   params: Params<M>,
-  key?: string,
+  options: CallOptions = {},
 ): Promise<Answer<M>> =>
   methods[method].mutates
-    ? ((await client.change(method as ChangeMethod, params as Params<ChangeMethod>, { key })) as Answer<M>)
-    : ((await client.call(method as ReadMethod, params as Params<ReadMethod>)) as Answer<M>);
+    ? ((await client.change(method as ChangeMethod, params as Params<ChangeMethod>, { key: options.key })) as Answer<M>)
+    : ((await client.call(method as ReadMethod, params as Params<ReadMethod>, {
+        signal: options.signal,
+      })) as Answer<M>);
 
 const follow = (
   client: Client,
@@ -70,7 +72,7 @@ export const connectBridge = (identity: Identity, events: LinkEvents): Link => {
   seen();
   client.start();
   return {
-    call: (method, params, options) => call(client, method, params, options?.key),
+    call: (method, params, options) => call(client, method, params, options),
     key: () => client.newKey(),
     subscribe: (conversationId, after, feed) => follow(client, identity.session.lineage, conversationId, after, feed),
     wake: () => {

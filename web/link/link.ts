@@ -21,9 +21,14 @@ export interface Feed {
   gone(failure: Failure): void;
 }
 
+export interface CallOptions {
+  readonly key?: string | undefined;
+  /** Of a read: nobody waits for the answer any more, and the bridge stops looking for it. */
+  readonly signal?: AbortSignal | undefined;
+}
 export interface Link {
   /** @throws Refusal from the bridge or the client; anything else means that the answer is not known. */
-  call<M extends MethodName>(method: M, params: Params<M>, options?: { key?: string }): Promise<Answer<M>>;
+  call<M extends MethodName>(method: M, params: Params<M>, options?: CallOptions): Promise<Answer<M>>;
   /** A fresh operation key. */
   key(): string;
   /** Follows now and after each reconnect, until the returned function is called; `after` goes on from a copy that ends there. */

@@ -9,7 +9,7 @@ import type { SessionSummary } from '#protocol/methods/connection.ts';
 import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';
 import type { OfflineCopy } from '#lib/cache/copy.ts';
 import { connectBridge } from '#lib/link/bridge.ts';
-import type { Link, LinkEvents, Topic } from '#lib/link/link.ts';
+import type { CallOptions, Link, LinkEvents, Topic } from '#lib/link/link.ts';
 import type { Identity } from '#lib/link/identity.ts';
 import { text } from '#lib/text/en.ts';
 import { createContext } from 'svelte';
@@ -61,6 +61,8 @@ export class App {
   reopened = $state(false);
   /** Rises when trust may have changed. */
   trustGeneration = $state(0);
+  /** Rises when something changed in the files this page watches. */
+  filesGeneration = $state(0);
   /** Rises when there are new receipts. */
   receiptGeneration = $state(0);
   /** What is wrong with the bridge's signing key or its log, as far as this browser can tell. */
@@ -119,11 +121,7 @@ export class App {
   }
 
   /** Asks the bridge; a refusal comes back as words, never as an exception. */
-  async call<M extends MethodName>(
-    method: M,
-    params: Params<M>,
-    options?: { key?: string },
-  ): Promise<Outcome<Answer<M>>> {
+  async call<M extends MethodName>(method: M, params: Params<M>, options?: CallOptions): Promise<Outcome<Answer<M>>> {
     const link = this.#link;
     if (link === null) return refused('offline');
     if (this.live && !this.granted.has(methods[method].capability)) return refused('unsupported_capability');
@@ -267,6 +265,9 @@ export class App {
       case 'receipts':
         this.receiptGeneration += 1;
         return this.decided.invalidate();
+      case 'files':
+        this.filesGeneration += 1;
+        return;
       case 'trust':
         this.trustGeneration += 1;
     }

@@ -15,6 +15,7 @@ const stored = z.object({
   tab: z._default(z.enum(dockTabs), 'files'),
   width: z.number(),
   folder: z.string(),
+  expanded: z._default(z.array(z.string()), []),
   file: z.nullable(z.string()),
   line: z.nullable(z.number()),
   of: z._default(z.nullable(changeSource), null),
@@ -42,6 +43,8 @@ export const sourceIn = (link: string, conversationId: string): ChangeSource | u
 };
 
 const saveMs = 600;
+/** As many as one keeps an eye on; the first opened close first. */
+const expandedMost = 60;
 export const dockWidths = { min: 300, max: 900 } as const;
 
 export class Dock {
@@ -50,6 +53,8 @@ export class Dock {
   width = $state(420);
   /** Folder whose entries are listed; empty is the top. */
   folder = $state('');
+  /** Folders whose entries are shown in place, in the order they were opened. */
+  expanded = $state.raw<readonly string[]>([]);
   file = $state<string | null>(null);
   line = $state<number | null>(null);
   /** What the changes are of; null is the folder against its index. */
@@ -76,6 +81,7 @@ export class Dock {
   async enter(conversationId: string | null, workspaceId: string | null): Promise<void> {
     if (workspaceId !== this.workspaceId) {
       this.folder = '';
+      this.expanded = [];
       this.file = null;
       this.line = null;
       this.of = null;
@@ -134,6 +140,10 @@ export class Dock {
     this.folder = path;
     this.show();
   }
+  expand(paths: readonly string[]): void {
+    this.expanded = paths.slice(-expandedMost);
+    this.#save();
+  }
   /** Opens the changes of `of`, and of them one entry. */
   showChanges(of: ChangeSource | null, entry: string | null = null): void {
     this.#chosen = true;
@@ -162,11 +172,12 @@ export class Dock {
     }
     const parsed = z.safeParse(stored, value);
     if (!parsed.success) return;
-    const { open, tab, width, folder, file, line, of, entry, terminal } = parsed.data;
+    const { open, tab, width, folder, expanded, file, line, of, entry, terminal } = parsed.data;
     // A phone shows one thing at a time: what a desktop left open does not cover the conversation there.
     this.open = open && innerWidth > 760;
     this.width = Math.min(dockWidths.max, Math.max(dockWidths.min, width));
     this.folder = folder;
+    this.expanded = expanded;
     this.file = file;
     this.line = line;
     this.tab = tab;
@@ -186,8 +197,8 @@ export class Dock {
     this.#timer = null;
     this.#app.settings.set({ dockWidth: this.width });
     if (this.conversationId === null || !this.#app.can('view')) return;
-    const { open, tab, width, folder, file, line, of, entry, terminal } = this;
-    const state: Stored = { open, tab, width, folder, file, line, of, entry, terminal };
+    const { open, tab, width, folder, expanded, file, line, of, entry, terminal } = this;
+    const state: Stored = { open, tab, width, folder, expanded: [...expanded], file, line, of, entry, terminal };
     void this.#app.call('view.set', { conversationId: this.conversationId, state: JSON.stringify(state) });
   }
 }
