@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { WebSocketServer } from 'ws';
 import { wallMs } from './clock.ts';
 
@@ -11,6 +12,19 @@ export const spawnBare = (port: number): ChildProcess =>
     process.execPath,
     ['-e', `require('node:http').createServer((q,s)=>s.writeHead(204).end()).listen(${port},'127.0.0.1')`],
     { stdio: 'ignore' },
+  );
+
+/** The same with the libraries loaded that any bridge of this shape needs, and nothing done with them. */
+export const spawnShaped = (port: number): ChildProcess =>
+  spawn(
+    process.execPath,
+    [
+      '-e',
+      `for (const name of ['crypto','child_process','worker_threads','ws']) require(name);
+      new (require('node:sqlite').DatabaseSync)(':memory:');
+      import('zod/mini').then(() => require('node:http').createServer((q,s)=>s.writeHead(204).end()).listen(${port},'127.0.0.1'))`,
+    ],
+    { stdio: 'ignore', cwd: fileURLToPath(new URL('../..', import.meta.url)) },
   );
 
 const listen = async (server: Server): Promise<string> => {

@@ -1,4 +1,5 @@
 /** Acceptance 7 of issue A: 2,000 messages of 60 MB opened while the bridge answers others, and 100,000 rows scrolled. */
+import { readFileSync } from 'node:fs';
 import { ask } from './asking.ts';
 import { awaitClicked, openCold, scrollFrames, scroller, type Wanted } from './browser.ts';
 import { spawnBare } from './floors.ts';
@@ -11,19 +12,33 @@ const bareLast: Wanted = { words: 'last of all', from: 'last' };
 interface Readings {
   readonly shown: number[];
   readonly ups: number[];
+  /** Of the asked process's own thread, over all that time: on a core, and ready but without one. */
+  cpuMs: number;
+  queuedMs: number;
 }
+
+const coreOf = (pid: number): { cpuMs: number; queuedMs: number } => {
+  const [cpuNs = 0, queuedNs = 0] = readFileSync(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').split(' ').map(Number);
+  return { cpuMs: cpuNs / 1e6, queuedMs: queuedNs / 1e6 };
+};
 
 /** Each run opens something in a fresh profile while `origin` is asked whether it is up. */
 const opening = async (
-  origin: string,
+  { origin, pid }: { origin: string; pid: number },
   open: (asked: () => Promise<() => Promise<void>>) => Promise<number>,
 ): Promise<Readings> => {
-  const readings: Readings = { shown: [], ups: [] };
+  const readings: Readings = { shown: [], ups: [], cpuMs: 0, queuedMs: 0 };
   for (let run = 0; run < runs; run += 1) {
     readings.shown.push(
       await open(async () => {
         const asking = await ask(origin);
-        return async () => void readings.ups.push(...(await asking.end()));
+        const before = coreOf(pid);
+        return async () => {
+          const after = coreOf(pid);
+          readings.cpuMs += after.cpuMs - before.cpuMs;
+          readings.queuedMs += after.queuedMs - before.queuedMs;
+          readings.ups.push(...(await asking.end()));
+        };
       }),
     );
   }
@@ -31,7 +46,7 @@ const opening = async (
 };
 const longest = ({ ups }: Readings): Figure => figure([Math.max(...ups)]);
 const askedNote = (ours: Readings, floor: Readings): string =>
-  `${ours.ups.length} asked, p50 ${quantile(ours.ups, 0.5).toFixed(1)}, p99 ${quantile(ours.ups, 0.99).toFixed(0)} ms; floor p50 ${quantile(floor.ups, 0.5).toFixed(1)}, p99 ${quantile(floor.ups, 0.99).toFixed(0)} ms`;
+  `${ours.ups.length} asked, p50 ${quantile(ours.ups, 0.5).toFixed(1)}, p99 ${quantile(ours.ups, 0.99).toFixed(0)} ms (floor's ${quantile(floor.ups, 0.99).toFixed(0)}); a run, its thread ran ${(ours.cpuMs / runs).toFixed(0)} ms and waited ${(ours.queuedMs / runs).toFixed(0)} ms for a core (floor's ${(floor.cpuMs / runs).toFixed(0)} and ${(floor.queuedMs / runs).toFixed(0)})`;
 
 export const largeRows = async (ground: Ground): Promise<Row[]> => {
   const { bridge, seeded } = await ground.bridge('large', [{ messages: 200 }, { messages: 2000, bytes: 60_000_000 }]);
@@ -41,7 +56,6 @@ export const largeRows = async (ground: Ground): Promise<Row[]> => {
   const bare = await ground.pages();
   const barePort = await freePort();
   const bareUp = spawnBare(barePort);
-  const { origin } = bridge.ready;
   const last: Wanted = { words: large.lastWords, from: 'last' };
 
   /** From nothing: a fresh profile signs in by the link and shows `url`. */
@@ -71,13 +85,13 @@ export const largeRows = async (ground: Ground): Promise<Row[]> => {
     };
 
   try {
-    const bareOrigin = `http://127.0.0.1:${barePort}`;
+    const bareServer = { origin: `http://127.0.0.1:${barePort}`, pid: bareUp.pid ?? 0 };
     const openBare = await opening(
-      bareOrigin,
+      bareServer,
       clicked(() => Promise.resolve(`${bare.origin}/later`), { selector: '#open' }, '#open', bareLast),
     );
     const open = await opening(
-      origin,
+      bridge.ready,
       clicked(
         () => launchAt(bridge, `/c/${small.conversationId}`),
         { words: small.lastWords, from: 'last' },
@@ -86,11 +100,11 @@ export const largeRows = async (ground: Ground): Promise<Row[]> => {
       ),
     );
     const coldBare = await opening(
-      bareOrigin,
+      bareServer,
       cold(() => Promise.resolve(`${bare.origin}/transcript`), bareLast),
     );
     const coldOurs = await opening(
-      origin,
+      bridge.ready,
       cold(() => launchAt(bridge, `/c/${large.conversationId}`), last),
     );
     const common = { row: 'A7', name: 'large', unit: 'ms' } as const;

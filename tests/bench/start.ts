@@ -3,7 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { spawnBare } from './floors.ts';
+import { spawnBare, spawnShaped } from './floors.ts';
 import { freePort, mainFile, type Ground } from './ground.ts';
 import { atMost, figure, repeat, timesFloor, type Row } from './measure.ts';
 
@@ -118,11 +118,15 @@ const watchIdle = async (
 
 export const idleRows = async (ground: Ground): Promise<Row[]> => {
   const barePort = await freePort();
+  const shapedPort = await freePort();
   const port = await freePort();
   const bare = spawnBare(barePort);
-  const child = spawnOurs(ground.path('start-state'), ground.path('start-work'))(port);
+  const shaped = spawnShaped(shapedPort);
+  const spawnOne = spawnOurs(ground.path('start-state'), ground.path('start-work'));
+  await timeStart(spawnOne, 4000); // as every start but a state's very first: what it compiled is kept
+  const child = spawnOne(port);
   try {
-    while (!(await answers(port, '/up')) || !(await answers(barePort, '/'))) await sleep(20);
+    for (const each of [port, barePort, shapedPort]) while (!(await answers(each, '/up'))) await sleep(20);
     await sleep(5000);
     const [floor, ours] = await Promise.all([watchIdle(bare.pid ?? 0, 5, 4000), watchIdle(child.pid ?? 0, 5, 4000)]);
     return [
@@ -134,6 +138,7 @@ export const idleRows = async (ground: Ground): Promise<Row[]> => {
           unit: 'MB',
           floor: figure(floor.memory),
           ours: figure(ours.memory),
+          note: `a program that only loads the same libraries ${residentMB(shaped.pid ?? 0).toFixed(1)} MB`,
         },
         1.3,
       ),
@@ -154,6 +159,6 @@ export const idleRows = async (ground: Ground): Promise<Row[]> => {
       ),
     ];
   } finally {
-    await Promise.all([ended(bare), ended(child)]);
+    await Promise.all([ended(bare), ended(shaped), ended(child)]);
   }
 };
