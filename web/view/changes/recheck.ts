@@ -17,7 +17,8 @@ const checked = async (difference: Difference, comment: ReviewComment): Promise<
   const { content } = diff;
   if (content.kind !== 'text') return content.kind === 'large' ? comment : { ...comment, state: 'stale' };
   const near = replaced(comment, diff.revision, knownLines(textRows(content, difference.unfolded), comment.side));
-  if (near.state !== 'stale') return near;
+  // Elsewhere in what the difference shows may not be the nearest place: the file has more lines than that.
+  if (near.state !== 'stale' && near.from === comment.from) return near;
   const around = await difference.linesAround(comment.side, comment.from);
   return difference.problem === null ? replaced(comment, diff.revision, around) : comment;
 };
