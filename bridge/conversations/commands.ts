@@ -10,6 +10,7 @@ import { toBase64 } from '#protocol/receipts.ts';
 import type { ReceiptReader, Seal, StandingAnswer } from '../approvals/contract.ts';
 import type { Call, Dispatch } from '../gate/contract.ts';
 import type { CheckpointRow, Sink, Tx } from '../ledger/contract.ts';
+import type { Trust } from '../trust/contract.ts';
 import { exportConversation } from './export.ts';
 import { createOperations, type Operation } from './operations.ts';
 import type { Conversations } from './registry.ts';
@@ -47,13 +48,7 @@ export interface ReceiptCommands extends ReceiptReader {
   /** @throws Refusal forbidden for anyone but the operator at a terminal */
   rotate(actor: Actor, store: (tx: Tx, answer: Answer<'receipt.rotate'>) => void): Promise<Answer<'receipt.rotate'>>;
 }
-export interface TrustCommands {
-  accept(
-    actor: Actor,
-    params: Params<'trust.accept'>,
-    store: (tx: Tx, answer: object) => void,
-  ): Promise<Answer<'trust.accept'>>;
-}
+export type TrustCommands = Pick<Trust, 'get' | 'review' | 'accept' | 'withdraw'>;
 
 /** Only the operator at a terminal may answer ahead; each receipt then names this rule. */
 const standingOf = (actor: Actor, value: 'allow' | 'deny' | undefined): StandingAnswer | null => {
@@ -140,6 +135,16 @@ export const createCommands = (
     'bridge.stop': () => {
       bridge.stop();
       return {};
+    },
+
+    'checkpoint.list': ({ params }) => rooms.checkpoints.list(params.conversationId),
+    'checkpoint.plan': ({ params, signal }) => rooms.checkpoints.plan(params, signal),
+    'checkpoint.restore': async ({ params, actor, operation }) => {
+      const { workspaceId } = conversations.summary(params.conversationId);
+      // Whoever writes in this folder right now would be written over, or write over it.
+      if (conversations.active(workspaceId).some(({ busy }) => busy)) throw new Refusal('turn_active');
+      const store = (tx: Tx, answer: Answer<'checkpoint.restore'>): void => operation.store(tx, answer);
+      return changed('receipts', await rooms.checkpoints.restore(actor, params, store));
     },
 
     'conversation.archive': ({ params }) => conversations.archive(params.conversationId, params.archived),
@@ -315,8 +320,17 @@ export const createCommands = (
     },
 
     'trust.accept': async ({ params, actor, operation }) =>
-      changed('trust', await trust.accept(actor, params, (tx, answer) => operation.store(tx, answer))),
-    'trust.get': ({ params }) => rooms.trust.state(params.workspaceId),
+      changed(
+        'receipts',
+        changed('trust', await trust.accept(actor, params, (tx, answer) => operation.store(tx, answer))),
+      ),
+    'trust.get': ({ params }) => trust.get(params.workspaceId),
+    'trust.review': async ({ params }) => changed('trust', await trust.review(params.workspaceId)),
+    'trust.withdraw': async ({ params, actor, operation }) =>
+      changed(
+        'receipts',
+        changed('trust', await trust.withdraw(actor, params, (tx, answer) => operation.store(tx, answer))),
+      ),
 
     'view.get': ({ params }) => ({ state: ledger.read.view(params.conversationId) }),
     'view.set': async ({ params, operation }) => {

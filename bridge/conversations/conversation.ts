@@ -13,7 +13,7 @@ import type { AgentProcess } from '../agents/contract.ts';
 import type { StandingAnswer } from '../approvals/contract.ts';
 import type { ConversationRow, Tx } from '../ledger/contract.ts';
 import { Effects } from './effects.ts';
-import { promptBlobs, promptText, readHeader, titleOf } from './header.ts';
+import { promptBlobs, promptText, readHeader, titleOf, type QueuedPrompt } from './header.ts';
 import { Intake } from './intake.ts';
 import type { Operation } from './operations.ts';
 import type { Rooms } from './rooms.ts';
@@ -179,10 +179,13 @@ export class Conversation {
   ): Promise<object> {
     const { content, delivery, by, standing } = prompt;
     this.#check(content);
-    const waits = this.#turn !== null || this.#queue.waiting.length > 0;
-    if (delivery === 'queue' && waits) return this.#enqueue(content, operation);
+    const waits = (): boolean => this.#turn !== null || this.#queue.waiting.length > 0;
+    if (delivery === 'queue' && waits()) return this.#enqueue(content, operation);
     if (this.#turn !== null) throw new Refusal('turn_active');
-    this.#seat.check();
+    await this.#seat.admit();
+    // Another prompt may have come while the folder was looked at.
+    if (delivery === 'queue' && waits()) return this.#enqueue(content, operation);
+    if (this.#turn !== null) throw new Refusal('turn_active');
     if (standing !== undefined) this.#rooms.desk.standing(this.id, standing);
     return this.#begin(content, by, (tx, answer) => operation.store(tx, answer));
   }
@@ -208,6 +211,7 @@ export class Conversation {
       startedAt: this.#rooms.now(),
       abort: new AbortController(),
       cancelled: false,
+      prompted: false,
       ending: false,
       said: false,
       changedPaths: new Set(),
@@ -250,7 +254,12 @@ export class Conversation {
   async #run(turn: Turn, content: readonly PromptPart[]): Promise<void> {
     try {
       if (this.#seat.process === null) this.#show('starting');
-      const agent = await this.#ready(turn);
+      // The agent writes only once it is asked: both may take their time at once.
+      const [ready] = await Promise.allSettled([this.#ready(turn), this.#recordFiles('before_turn', turn)]);
+      if (ready.status === 'rejected') throw ready.reason;
+      if (turn.cancelled || turn.ending) throw new Refusal('cancelled');
+      const agent = ready.value;
+      turn.prompted = true;
       this.#show('working');
       this.#watchQuiet();
       turn.said = false;
@@ -262,6 +271,12 @@ export class Conversation {
     } catch (error) {
       await this.#failed(turn, error);
     }
+  }
+
+  async #recordFiles(why: 'before_turn' | 'after_turn', turn: Turn): Promise<void> {
+    // A turn that was stopped has an end worth recording all the same.
+    const { signal } = why === 'before_turn' ? turn.abort : new AbortController();
+    await this.#rooms.checkpoints.record(this.id, why, turn.turnId, signal);
   }
 
   async #blob(sha256: string): Promise<Uint8Array> {
@@ -298,6 +313,7 @@ export class Conversation {
   async #finish(turn: Turn, stopReason: StopReason, sentence?: string): Promise<void> {
     if (turn.ending) return;
     turn.ending = true;
+    if (!turn.prompted) turn.abort.abort(); // nothing of it may be stored after its end
     if (this.#quiet !== null) clearTimeout(this.#quiet);
     const reason: StopReason = turn.cancelled ? 'cancelled' : stopReason;
     try {
@@ -306,6 +322,7 @@ export class Conversation {
       await this.#closeWhatIsOpen(turn, reason);
       await this.#outcomes.settle();
       this.#rooms.desk.standing(this.id, null);
+      if (turn.prompted) await this.#recordFiles('after_turn', turn);
       await this.#rooms.ledger.commit((tx) => this.#storeEnd(tx, turn, reason, sentence));
     } finally {
       // Also when nothing can be stored any more: no turn may read as working without one.
@@ -356,8 +373,8 @@ export class Conversation {
     await this.#rooms.desk.withdraw({ conversationId: this.id }, 'turn_ended');
     await this.#effects.terminals.killAll();
     const agent = this.#seat.process;
-    if (agent === null) {
-      this.#seat.abort();
+    if (agent === null || !turn.prompted) {
+      if (agent === null) this.#seat.abort();
       turn.abort.abort();
       return;
     }
@@ -394,16 +411,35 @@ export class Conversation {
   }
 
   async resumeQueue(): Promise<object> {
-    if (this.#turn === null) this.#seat.check();
+    if (this.#turn === null) await this.#seat.admit();
     await this.#rooms.ledger.commit((tx) => this.#queue.resume(tx));
     await this.#next();
     return {};
   }
 
   async #next(): Promise<void> {
-    const next = this.#queue.waiting[0];
-    if (next === undefined || this.#queue.paused || this.#turn !== null) return;
+    const next = this.#first();
+    if (next === null) return;
+    try {
+      await this.#seat.admit();
+    } catch (error) {
+      return this.#holdQueue(error);
+    }
+    if (this.#first()?.queueId !== next.queueId) return; // taken, moved or held while the folder was looked at
     await this.#begin(next.content, 'queue', () => undefined, next.queueId);
+  }
+
+  #first(): QueuedPrompt | null {
+    return this.#queue.paused || this.#turn !== null ? null : (this.#queue.waiting[0] ?? null);
+  }
+
+  /** What waits may not be sent now: it stays, the queue is held, and the transcript says why. */
+  async #holdQueue(error: unknown): Promise<void> {
+    if (!(error instanceof Refusal)) throw error;
+    await this.#rooms.ledger.commit((tx) => {
+      this.#queue.pause(tx, 'failure');
+      this.#append(tx, { type: 'agent.error', data: agentError(error) });
+    });
   }
 
   // The agent and its settings
@@ -411,7 +447,7 @@ export class Conversation {
   async restart(): Promise<void> {
     if (this.#turn !== null) throw new Refusal('turn_active');
     await this.#seat.stop('stopped');
-    this.#seat.check();
+    await this.#seat.admit();
     await this.#seat.start();
   }
 

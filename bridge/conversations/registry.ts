@@ -153,6 +153,10 @@ export class Conversations {
     });
     this.#open.delete(conversationId);
     this.#rooms.ledger.feed.invalidate('conversations');
+    // It is deleted already: what could not be removed now is swept at the next start.
+    await this.#rooms.checkpoints.forget(conversationId).catch((error: unknown) => {
+      this.#rooms.log({ event: 'failed', conversation: conversationId, error });
+    });
   }
 
   /** Whether anything of this workspace is running. */

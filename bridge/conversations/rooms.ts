@@ -3,10 +3,10 @@ import type { ToolCallState, WordedCommand, Agents } from '../agents/contract.ts
 import type { About, CurrentText, Described, Desk, Program, Rulebook, Seal } from '../approvals/contract.ts';
 import type { Looks, Root, Workspaces } from '../files/contract.ts';
 import type { Ledger } from '../ledger/contract.ts';
-import type { Git } from '../git/contract.ts';
+import type { Checkpoints, Git } from '../git/contract.ts';
 import type { Terminals } from '../terminals/contract.ts';
 import type { ApprovalFacts } from '#protocol/events.ts';
-import type { TrustState } from '#protocol/methods/trust.ts';
+import type { Trust as TrustRoom } from '../trust/contract.ts';
 
 export interface Describe {
   permission(call: ToolCallState, about: About, announced?: boolean, worded?: WordedCommand): Described;
@@ -32,11 +32,7 @@ export type RunCommand = (command: {
   readonly output: (chunk: Uint8Array) => void;
 }) => Promise<RunningCommand>;
 
-export interface Trust {
-  state(workspaceId: string): TrustState;
-  /** Null when the agent may start; otherwise why not, in one sentence. */
-  obstacle(workspaceId: string, agentId: string): string | null;
-}
+export type Trust = Pick<TrustRoom, 'fresh' | 'get' | 'obstacle' | 'blocked'>;
 
 export interface Rooms {
   readonly ledger: Ledger;
@@ -48,11 +44,12 @@ export interface Rooms {
   readonly looks: Looks;
   readonly trust: Trust;
   readonly git: Git;
+  readonly checkpoints: Checkpoints;
   readonly terminals: Terminals;
   readonly describe: Describe;
   /** What a command would run; null where it is not known. Answers come in the order of the questions. */
   readonly programOf: (facts: ApprovalFacts) => Promise<Program | null>;
-  /** Effective trust: nothing in the folder runs by itself, or all of that was accepted. */
+  /** Effective trust: the review of the folder found nothing, or what it found was accepted. */
   readonly trusted: (workspaceId: string) => boolean;
   readonly runCommand: RunCommand;
   readonly now: () => number;

@@ -5,10 +5,12 @@ import type { ToolCallState } from '../agents/contract.ts';
 export interface Turn {
   readonly turnId: string;
   readonly startedAt: number;
-  /** Aborts what waits for the agent to start. */
+  /** Aborts what waits for the agent to start, and the recording of the files. */
   readonly abort: AbortController;
   /** The operator said stop: whatever the agent answers, the turn ends `cancelled` (G-04). */
   cancelled: boolean;
+  /** The prompt has gone to the agent; before that there is nothing to cancel there. */
+  prompted: boolean;
   /** The one ending has begun. */
   ending: boolean;
   /** The agent said or did anything at all. */
