@@ -33,6 +33,7 @@ import { openLedger } from '../ledger/ledger.ts';
 import { acquireLock } from '../ledger/lock.ts';
 import { leasePath, type Directories } from '../ledger/paths.ts';
 import { recoverTranscripts } from '../ledger/recover.ts';
+import { createCheckpoints } from '../git/checkpoints.ts';
 import { createGit } from '../git/repository.ts';
 import { makeRunGit } from '../git/spawn.ts';
 import { createTerminals } from '../terminals/terminals.ts';
@@ -148,11 +149,21 @@ export const compose = async (options: {
     forget: (marker) => ledger.commit((tx) => tx.removeProcess(marker)),
   });
   const runGit = makeRunGit({ program: onPath('git', process.env['PATH'] ?? '') });
+  const fileCheckpoints = createCheckpoints({
+    ledger,
+    seal,
+    run: runGit,
+    root: (workspaceId) => workspaces.root(workspaceId),
+    directory: join(directories.private, 'checkpoints'),
+    now,
+    uuid,
+    log: (message, error) => log({ event: 'checkpoints', message, error }),
+  });
   const git = createGit({
     run: runGit,
     directory: join(directories.private, 'shadows'),
     privateDirectories: hidden,
-    pairOf: () => Promise.reject(new Refusal('checkpoint_unavailable')),
+    pairOf: (root, of, signal) => fileCheckpoints.pairOf(root, of, signal),
   });
   const terminals = createTerminals({
     ledger,
@@ -179,6 +190,7 @@ export const compose = async (options: {
     }),
     trust,
     git,
+    checkpoints: fileCheckpoints,
     terminals,
     describe,
     // As commands are run: the bridge's own Node first (W-06).
@@ -200,9 +212,11 @@ export const compose = async (options: {
       desk.recover(tx);
       rulebook.install(tx);
       recoverTranscripts(tx);
+      fileCheckpoints.recover(tx);
       pauseQueues(tx);
       for (const { marker } of tx.processes()) tx.removeProcess(marker);
     });
+    fileCheckpoints.sweep().catch((error: unknown) => log({ event: 'checkpoints', error }));
     checkpoints = await openCheckpoints({
       ledger,
       seal,
@@ -282,6 +296,7 @@ export const compose = async (options: {
     close: async (): Promise<void> => {
       await Promise.all([conversations.closeAll(), terminals.closeAll()]);
       git.close();
+      await fileCheckpoints.close();
       desk.close();
       workspaces.closeAll();
       await ledger.close();
