@@ -48,8 +48,10 @@ export interface DeskOptions {
   readonly log: (line: string, about: Readonly<Record<string, string | number>>) => void;
   /** Ed25519; `verifyEd25519` of keys.ts. */
   readonly verifyProof: VerifyProof;
-  /** Effective trust of a workspace: nothing in it runs by itself, or all of that was accepted. Looks at the folder. */
+  /** Effective trust of a workspace: its review found nothing, or that was accepted. Looks at the folder. */
   readonly trusted: (workspaceId: string) => boolean;
+  /** Why nothing may be allowed in a workspace, by its last review; null when it may (W-14). */
+  readonly blocked: (workspaceId: string) => string | null;
 }
 
 type Decide = Params<'approval.decide'>;
@@ -101,7 +103,7 @@ const checkPolicy = (
   if (trust === card.trust) return policy;
   card.trust = trust;
   throw new Refusal('stale_policy', {
-    message: 'The trusted files of this folder changed while this was open. Review it again.',
+    message: 'What was accepted of this folder changed while this was open. Review it again.',
   });
 };
 
@@ -255,6 +257,8 @@ export const createDesk = (options: DeskOptions): Desk => {
     const proven = prove(actor, params, record.digest, options.verifyProof);
     const option = offered(card.request.options, params);
     const at = now();
+    const blocked = params.value === 'allow' ? options.blocked(card.request.workspace.id) : null;
+    if (blocked !== null) throw new Refusal('not_trusted', { message: blocked });
     const policy = checkPolicy(tx, rulesAt(tx, at, drafts), card, params.value, at);
     // A proof is worth what its key is worth: the receipt with the page key precedes the first decision signed by it.
     if (actor.kind === 'browser') seal.session(tx, actor);

@@ -64,7 +64,7 @@ const obstacle = (rule: Rule, request: PolicyRequest, asks: Rule | undefined, at
   if (floor !== null) return floor;
   if (asks !== undefined && (!isNarrow(rule.draft) || isNarrow(asks.draft))) return `${quoted(asks)} always asks`;
   if (onlyReads(request) && floorOf(request) === null) return null;
-  if (!request.trusted) return 'this folder has files that run code, and they are not accepted';
+  if (!request.trusted) return 'what the trust review of this folder found is not accepted';
   return request.paused;
 };
 

@@ -37,6 +37,7 @@ import { createCheckpoints } from '../git/checkpoints.ts';
 import { createGit } from '../git/repository.ts';
 import { makeRunGit } from '../git/spawn.ts';
 import { createTerminals } from '../terminals/terminals.ts';
+import type { Trust } from '../trust/contract.ts';
 import { createTrust } from '../trust/trust.ts';
 import { assetsDirectory, lockState, type Early } from './early.ts';
 import { createLog } from './log.ts';
@@ -109,7 +110,8 @@ export const compose = async (options: {
     timers: { set: (run, afterMs) => setTimeout(run, afterMs), clear: (timer) => clearTimeout(timer) },
     log: (line, about) => log({ event: line, ...about }),
     verifyProof: verifyEd25519,
-    trusted: (workspaceId) => trusted(workspaceId),
+    trusted: (workspaceId) => trust.trusted(workspaceId),
+    blocked: (workspaceId) => trust.blocked(workspaceId),
   });
   const rulebook = createRulebook({ ledger, seal, now, agentTitle: (agentId) => agents.get(agentId)?.title ?? null });
   const workspaces = createWorkspaces({
@@ -125,23 +127,6 @@ export const compose = async (options: {
     random,
     invalidate: () => ledger.feed.invalidate('workspaces'),
   });
-  const trust = createTrust({
-    ledger,
-    seal,
-    root: (workspaceId) => workspaces.root(workspaceId),
-    patterns: () => agents.trustPatterns(),
-    safeUntrusted: (agentId) => agents.safeUntrusted(agentId),
-    now,
-  });
-  const trusted = (workspaceId: string): boolean => {
-    try {
-      const { state } = trust.state(workspaceId);
-      return state === 'none_found' || state === 'accepted';
-    } catch (error) {
-      if (error instanceof Refusal) return false; // what cannot be looked at is not trusted
-      throw error;
-    }
-  };
   const runCommand = commandRunner({
     holding,
     marker: () => `${bootId}-${randomUUID()}`,
@@ -176,6 +161,26 @@ export const compose = async (options: {
     log: (message, error) => log({ event: 'terminals', message, error }),
     changed: () => ledger.feed.invalidate('terminals'),
   });
+  const trust: Trust = createTrust({
+    ledger,
+    seal,
+    root: (workspaceId) => workspaces.root(workspaceId),
+    patterns: () => agents.trustPatterns(),
+    safeUntrusted: (agentId) => agents.safeUntrusted(agentId),
+    // The daemon first: it has its database loaded.
+    scanner: () => {
+      const found = (['clamdscan', 'clamscan'] as const).map((engine) => ({
+        engine,
+        program: onPath(engine, process.env['PATH'] ?? ''),
+      }));
+      const first = found.find(({ program }) => program !== null);
+      return purpose === 'look' || first?.program == null ? null : { engine: first.engine, program: first.program };
+    },
+    runScanner: runCommand,
+    changed: () => ledger.feed.invalidate('trust'),
+    log: (message, error) => log({ event: 'trust', message, error }),
+    now,
+  });
   const rooms: Rooms = {
     ledger,
     desk,
@@ -195,7 +200,7 @@ export const compose = async (options: {
     describe,
     // As commands are run: the bridge's own Node first (W-06).
     programOf: createPrograms([dirname(process.execPath), process.env['PATH'] ?? ''].join(delimiter)),
-    trusted,
+    trusted: (workspaceId) => trust.trusted(workspaceId),
     runCommand,
     now,
     uuid,
@@ -298,6 +303,7 @@ export const compose = async (options: {
       git.close();
       await fileCheckpoints.close();
       desk.close();
+      await trust.close();
       workspaces.closeAll();
       await ledger.close();
       lock.release();

@@ -50,15 +50,22 @@ export class AgentSeat {
     return this.#starting !== null;
   }
 
-  /** Refuses before anything is stored what could not start anyway, so that the composer keeps its draft. */
-  check(): void {
-    if (this.#process !== null || this.#starting !== null) return;
+  /**
+   * Refuses before anything is stored what may not or could not run, so that the composer keeps its draft. The folder is
+   * reviewed again first where something changed (W-14): before each turn, also of a process that runs.
+   */
+  async admit(): Promise<void> {
+    await this.#host.rooms.trust.fresh(this.#row().workspaceId);
+    this.#check();
+  }
+
+  #check(): void {
     const { rooms } = this.#host;
     const row = this.#row();
-    rooms.workspaces.root(row.workspaceId).check();
-    if (rooms.agents.get(row.agentId) === null) throw new Refusal('unknown_agent');
     const obstacle = rooms.trust.obstacle(row.workspaceId, row.agentId);
     if (obstacle !== null) throw new Refusal('not_trusted', { message: obstacle });
+    if (this.#process === null && this.#starting === null && rooms.agents.get(row.agentId) === null)
+      throw new Refusal('unknown_agent');
   }
 
   #row() {
@@ -90,7 +97,7 @@ export class AgentSeat {
     slots.take();
     this.#stopWhy = 'stopped';
     try {
-      this.check();
+      this.#check();
       const row = this.#row();
       const { modeId } = header.current;
       const agent = await rooms.agents.start({

@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
-import type { FileEntry, TrustFile } from '#protocol/methods/workspace.ts';
+import type { TrustFile } from '#protocol/methods/trust.ts';
+import type { FileEntry } from '#protocol/methods/workspace.ts';
 import type { Root } from '../files/contract.ts';
 import type { TrustPattern } from './contract.ts';
 

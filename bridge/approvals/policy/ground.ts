@@ -15,7 +15,7 @@ export const groundOf = (tx: Tx, conversationId: string, trust: string | null): 
     return row;
   }
   if (known.paused !== null || known.trust === trust) return known;
-  const paused = 'files that run code were accepted anew in this conversation';
+  const paused = 'the trust in this folder was given or taken back in this conversation';
   const row: GroundRow = { ...known, paused };
   tx.putGround(row);
   return row;
