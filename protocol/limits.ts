@@ -343,7 +343,7 @@ export const limits = {
   /** Files one review reads beside those that configure something; more is said to be cut. */
   trustRead: 20_000,
   /** A larger source or text is generated, or data; only its beginning is reviewed. */
-  trustReadBytes: 512 * KiB,
+  trustReadBytes: 256 * KiB,
   /** Bytes one review reads in all. */
   trustReadAll: 128 * MiB,
   /** Findings sent; more are counted. */
