@@ -63,3 +63,20 @@ export const highlight = async (text: string, hint: string): Promise<readonly (r
     return null;
   }
 };
+
+/** A document coloured part by part, where somebody looks. Parts are given in any order; in order they continue each other. */
+export const paintPart = async (
+  document: string,
+  part: number,
+  text: string,
+  lang: Language,
+): Promise<readonly (readonly Run[])[] | null> => {
+  try {
+    const highlighter = open();
+    await load(highlighter, lang);
+    return await highlighter.part(document, part, text, lang);
+  } catch (cause) {
+    console.warn('highlight: shown without colours', cause);
+    return null;
+  }
+};
