@@ -341,7 +341,7 @@ export const limits = {
   /** Entries one review walks over: about two seconds. */
   trustWalked: 100_000,
   /** Files one review reads beside those that configure something; more is said to be cut. */
-  trustRead: 20_000,
+  trustRead: 10_000,
   /** A larger source or text is generated, or data; only its beginning is reviewed. */
   trustReadBytes: 256 * KiB,
   /** Bytes one review reads in all. */
