@@ -8,7 +8,7 @@ import { limits } from '#protocol/limits.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
 import type { ChangeEntry, FileDiff } from '#protocol/methods/git.ts';
 import { imageMime } from '../files/read.ts';
-import { argumentOf, bytesOf } from './names.ts';
+import { argumentOf, bytesOf, inside } from './names.ts';
 import { endsOf, eolName, otherEnds, parsePatch, shown, wholePatch, type Patch } from './patch.ts';
 import { entryOf, isMissing, parseRaw, whatOf, type RawChange } from './raw.ts';
 
@@ -35,8 +35,8 @@ export interface Comparison {
   filterOf?(path: Buffer): Promise<string | null>;
   /** For comparisons with the folder: a file that git does not know; null where there is none. */
   untracked?(path: Buffer): Promise<RawChange | null>;
-  /** For comparisons with the folder: the side of a conflict that it is compared with, and git's option for it. */
-  conflict?(change: RawChange): Promise<{ change: RawChange; option: string }>;
+  /** For comparisons with the folder: what a conflict is compared with, in this order of what there is; git's options. */
+  readonly stages?: readonly string[];
   isSecret(path: Buffer): boolean;
 }
 
@@ -57,7 +57,7 @@ const flags = [
 /** @throws Refusal git_output_too_large and what git's run throws */
 export const changesOf = async (comparison: Comparison): Promise<ChangeEntry[]> => {
   const { changes } = parseRaw(
-    await comparison.run([...command(comparison, ['--raw', '--numstat']), ...scope(comparison)]),
+    await comparison.run([...command(comparison, ['--raw', '--numstat', ...stage(comparison)]), ...scope(comparison)]),
   );
   return changes.map((change) => entry(comparison, change));
 };
@@ -66,17 +66,25 @@ const command = ({ compare }: Comparison, options: readonly string[]): string[] 
   const [name = '', ...rest] = compare;
   return [name, ...flags, ...options, ...rest];
 };
+const stage = ({ stages = [] }: Comparison): readonly string[] => stages.slice(0, 1);
 const scope = ({ prefix }: Comparison): string[] => ['--', ...(prefix.length > 0 ? [prefix.toString('utf8')] : [])];
 
 const entry = (comparison: Comparison, change: RawChange): ChangeEntry =>
   entryOf(change, comparison.prefix, (path) => comparison.isSecret(path));
 
+// What lies in the repository beside the workspace is none of it.
+const askedPath = ({ prefix }: Comparison, id: string): Buffer => {
+  const path = bytesOf(id);
+  if (inside(path, prefix) === null) throw new Refusal('not_found');
+  return path;
+};
+
 type Asked = Pick<Params<'git.diff'>, 'id' | 'fromId' | 'context' | 'large'>;
 
 /** One file's difference. @throws Refusal not_found, bad_request, content_too_large (with `large`) */
 export const diffOf = async (comparison: Comparison, asked: Asked): Promise<FileDiff> => {
-  const path = bytesOf(asked.id);
-  const from = asked.fromId === undefined ? null : bytesOf(asked.fromId);
+  const path = askedPath(comparison, asked.id);
+  const from = asked.fromId === undefined ? null : askedPath(comparison, asked.fromId);
   const context = Math.min(asked.context ?? 3, limits.diffContext);
   const closed = [path, from].some((each) => each !== null && comparison.isSecret(each));
   const [found, filter] = await Promise.all([
@@ -134,12 +142,13 @@ const find = async (
       throw error;
     }
   };
-  const found = (await patched([])) ?? (await untracked(comparison, path));
-  if (found.change.letter !== 'U') return found;
-  // What one side of the conflict had, against what stands in the folder with its marks.
-  const staged = await comparison.conflict?.(found.change);
-  if (staged === undefined) return found;
-  return { change: staged.change, patch: (await patched([staged.option]))?.patch ?? null };
+  for (const stage of comparison.stages ?? [null]) {
+    const found = await patched(stage === null ? [] : [stage]);
+    if (found === null) break;
+    const unlike = found.change.letter === 'U' && isMissing(found.change.oldMode);
+    if (!unlike) return found;
+  }
+  return untracked(comparison, path);
 };
 
 const untracked = async (comparison: Comparison, path: Buffer): Promise<Found> => {
@@ -149,7 +158,9 @@ const untracked = async (comparison: Comparison, path: Buffer): Promise<Found> =
 };
 
 const findOdd = async (comparison: Comparison, path: Buffer, context: number | null): Promise<Found> => {
-  const list = parseRaw(await comparison.run([...command(comparison, ['--raw']), ...scope(comparison)]));
+  const list = parseRaw(
+    await comparison.run([...command(comparison, ['--raw', ...stage(comparison)]), ...scope(comparison)]),
+  );
   const change = list.changes.find((each) => each.path.equals(path)) ?? (await untracked(comparison, path)).change;
   const { oldMode, newMode, oldOid, newOid } = change;
   if (context === null || isMissing(oldMode) || isMissing(newMode)) return { change, patch: null };
@@ -258,7 +269,7 @@ type SideAsked = Pick<Params<'git.side'>, 'id' | 'side' | 'firstLine' | 'lines'>
 
 /** Lines of one side, or an image. @throws Refusal not_found, path_denied, content_too_large, unsupported_file_type */
 export const sideOf = async (comparison: Comparison, asked: SideAsked): Promise<Answer<'git.side'>> => {
-  const path = bytesOf(asked.id);
+  const path = askedPath(comparison, asked.id);
   if (comparison.isSecret(path)) throw new Refusal('path_denied');
   const { change } = await find(comparison, path, null, null);
   const mode = asked.side === 'old' ? change.oldMode : change.newMode;

@@ -9,7 +9,7 @@ import type { Root } from '../files/contract.ts';
 import { blobSide, type Comparison, type Side } from './compare.ts';
 import type { Layout } from './layout.ts';
 import { argumentOf, pathOf } from './names.ts';
-import { Fields, unreadable, type RawChange } from './raw.ts';
+import { Fields, type RawChange } from './raw.ts';
 
 type Base = Pick<Comparison, 'run' | 'prefix' | 'isSecret'>;
 
@@ -20,7 +20,7 @@ export const folderComparison = (base: Base, root: Root, layout: Layout): Compar
     side === 'old' ? blobSide(base.run, change.oldOid) : folderSide(root, layout, base.prefix, change),
   filterOf: async (path) => (await filters(base.run, [path])).values().next().value ?? null,
   untracked: (path) => untracked(base, layout, path),
-  conflict: (change) => conflict(base.run, change),
+  stages: ['-2', '-3', '-1'],
 });
 
 const folderSide = (root: Root, layout: Layout, prefix: Buffer, change: RawChange): Side => {
@@ -85,23 +85,4 @@ const modeOf = (layout: Layout, name: string | null): string => {
   const stat = name === null ? null : layout.tree.stat(name);
   if (stat === null) return '100644';
   return stat.isSymbolicLink() ? '120000' : (stat.mode & 0o100n) !== 0n ? '100755' : '100644';
-};
-
-const conflict = async (run: Comparison['run'], change: RawChange): Promise<{ change: RawChange; option: string }> => {
-  const name = argumentOf(change.path);
-  const output = await run(['ls-files', '--unmerged', '-z', ...(name === null ? [] : ['--', name])]);
-  const fields = new Fields(output);
-  const stages = new Map<string, { mode: string; oid: string }>();
-  while (!fields.ended) {
-    const line = fields.next();
-    const match = /^(\d{6}) ([0-9a-f]+) ([123])\t/.exec(line.toString('latin1'));
-    if (match === null) throw unreadable();
-    const [head, mode = '', oid = '', stage = ''] = match;
-    if (line.subarray(head.length).equals(change.path)) stages.set(stage, { mode, oid });
-  }
-  // Ours where there is one; a file that only they have is compared with theirs.
-  const stage = ['2', '3', '1'].find((each) => stages.has(each));
-  const side = stage === undefined ? undefined : stages.get(stage);
-  if (stage === undefined || side === undefined) throw new Refusal('repository_changed');
-  return { change: { ...change, oldMode: side.mode, oldOid: side.oid }, option: `-${stage}` };
 };

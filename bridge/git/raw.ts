@@ -67,7 +67,12 @@ export const parseRaw = (output: Buffer): { changes: RawChange[]; patch: Buffer 
   const changes: RawChange[] = [];
   while (fields.begins(':')) {
     if (changes.length === limits.gitEntries) throw new Refusal('git_output_too_large');
-    changes.push(rawChange(fields));
+    const change = rawChange(fields);
+    const before = changes.at(-1);
+    // A conflict is told first, then how the side that was asked for differs.
+    if (before?.letter === 'U' && before.path.equals(change.path))
+      changes[changes.length - 1] = { ...change, letter: 'U' };
+    else changes.push(change);
   }
   const lines = new Map<string, { added: number; removed: number }>();
   while (!fields.ended && !fields.begins('\0')) countedLines(fields, lines);
