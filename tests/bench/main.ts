@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { gitRows } from './git.ts';
 import { Ground, root } from './ground.ts';
 import { largeRows, rowsRows } from './large.ts';
 import { ratio, tableText, type Row } from './measure.ts';
@@ -31,6 +32,7 @@ const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
   decide: decideRows,
   verify: verifyRows,
   'verify-page': verifyPageRows,
+  git: gitRows,
   size: sizeRows,
   large: largeRows,
   rows: rowsRows,
