@@ -140,6 +140,12 @@ export class Dock {
     this.folder = path;
     this.show();
   }
+  /** Back to the list, at the folder where one was. */
+  closeFile(): void {
+    this.file = null;
+    this.line = null;
+    this.#save();
+  }
   expand(paths: readonly string[]): void {
     this.expanded = paths.slice(-expandedMost);
     this.#save();

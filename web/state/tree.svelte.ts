@@ -30,7 +30,6 @@ export type TreeRow = Common &
   );
 export type EntryRow = Extract<TreeRow, { kind: 'entry' }>;
 
-const parentOf = (path: string): string => (path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '');
 /** The folders above a path, outermost first; the root is always open. */
 const above = (path: string): string[] => {
   const parts = path.split('/').slice(0, -1);
@@ -84,9 +83,9 @@ export class Tree {
       if (row.kind === 'waiting') row.folder.need(row.place, row.place);
   }
 
-  /** Opens the folders on the way to a path and puts the keyboard there. */
-  reveal(path: string): void {
-    const missing = above(path).filter((each) => !this.#open.has(each));
+  /** Opens the folders on the way to a path, and with `open` that one, too, and puts the keyboard there. */
+  reveal(path: string, open = false): void {
+    const missing = [...above(path), ...(open ? [path] : [])].filter((each) => !this.#open.has(each));
     if (missing.length > 0) this.#dock.expand([...this.#dock.expanded, ...missing]);
     this.active = path;
   }
@@ -176,5 +175,3 @@ export class Tree {
     return rows;
   }
 }
-
-export { parentOf };
