@@ -66,7 +66,7 @@ export const gitRows = async (ground: Ground): Promise<Row[]> => {
     promisify(execFile)('git', args, { cwd: path, env: environment(path), maxBuffer: 1e9 });
   const { bridge } = await ground.bridge('git');
   const client = await bridge.client();
-  const { workspaceId } = await client.call('workspace.open', { path });
+  const { workspaceId } = await client.change('workspace.open', { path });
   const unstaged = { kind: 'unstaged' } as const;
   const file = nameOf(250, 0);
   const id = Buffer.from(file).toString('base64url');
