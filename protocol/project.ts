@@ -151,7 +151,11 @@ const apply = (work: Work, event: Event): void => {
         event.data.outcome === 'ok' ? 'info' : 'warn',
         'restored',
         event.data.sentence ?? 'The operator put files back.',
+        { restored: { undoCheckpointId: event.data.undoCheckpointId, receiptId: event.data.receiptId } },
       );
+    case 'checkpoint':
+      if (event.data.why === 'before_turn') work.checkpointId ??= event.data.checkpointId;
+      return;
     case 'operator.reveal':
       return notice(
         work,
@@ -166,7 +170,6 @@ const apply = (work: Work, event: Event): void => {
     // Header state; see summary.ts.
     case 'agent.ready':
     case 'agent.started':
-    case 'checkpoint':
     case 'commands':
     case 'conversation.archived':
     case 'conversation.created':
@@ -258,6 +261,7 @@ export const projectBlock = (
     startedAt: null,
     ended: null,
     usage: null,
+    checkpointId: null,
   };
   for (const event of ordered) {
     const readable = known(event);
@@ -273,6 +277,7 @@ export const projectBlock = (
     startedAt: work.startedAt ?? ordered[0]?.at ?? 0,
     ended: work.ended,
     usage: work.usage,
+    ...(work.checkpointId === null ? {} : { checkpointId: work.checkpointId }),
     receipts: work.receipts,
     entries: options.previous === undefined ? work.entries : reuse(work.entries, options.previous.entries),
   };

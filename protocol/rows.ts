@@ -38,6 +38,7 @@ export interface Work {
   startedAt: number | null;
   ended: BlockView['ended'];
   usage: EventData<'usage'> | null;
+  checkpointId: string | null;
 }
 
 export const place = <T extends { seq: number; at: number }>(
@@ -60,7 +61,7 @@ export const notice = (
   level: NoticeRow['level'],
   code: string,
   sentence: string,
-  more: Pick<NoticeRow, 'mend' | 'mendCommand' | 'raw'> = {},
+  more: Pick<NoticeRow, 'mend' | 'mendCommand' | 'raw' | 'restored'> = {},
 ): void => {
   place<NoticeRow>(work, `seq:${event.seq}`, event, { kind: 'notice', level, code, sentence, ...more });
 };

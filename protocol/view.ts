@@ -86,6 +86,8 @@ export interface NoticeRow extends Row {
   readonly mend?: string | undefined;
   readonly mendCommand?: string | undefined;
   readonly raw?: string | undefined;
+  /** Of files that were put back. */
+  readonly restored?: { readonly undoCheckpointId: string | null; readonly receiptId: string } | undefined;
 }
 
 /** A line across the transcript: what the agent no longer knows. */
@@ -122,6 +124,8 @@ export interface BlockView {
     readonly changedPaths: readonly string[];
   } | null;
   readonly usage: EventData<'usage'> | null;
+  /** The files before this turn, where they were recorded. */
+  readonly checkpointId?: string | undefined;
   readonly receipts: readonly ReceiptRef[];
   readonly entries: readonly Entry[];
 }

@@ -273,10 +273,20 @@ export class Conversation {
     }
   }
 
-  async #recordFiles(why: 'before_turn' | 'after_turn', turn: Turn): Promise<void> {
+  async #recordFiles(why: 'before_turn' | 'after_turn', turn: Turn): Promise<boolean> {
     // A turn that was stopped has an end worth recording all the same.
     const { signal } = why === 'before_turn' ? turn.abort : new AbortController();
-    await this.#rooms.checkpoints.record(this.id, why, turn.turnId, signal);
+    return (await this.#rooms.checkpoints.record(this.id, why, turn.turnId, signal)) !== null;
+  }
+
+  /** Also what the agent wrote past us, as far as the files were recorded. */
+  async #addChanged(turn: Turn): Promise<void> {
+    try {
+      const paths = await this.#rooms.checkpoints.changedPaths(this.id, turn.turnId);
+      for (const path of paths) turn.changedPaths.add(path);
+    } catch (error) {
+      this.#rooms.log({ event: 'changed_files_unknown', conversation: this.id, error });
+    }
   }
 
   async #blob(sha256: string): Promise<Uint8Array> {
@@ -322,7 +332,7 @@ export class Conversation {
       await this.#closeWhatIsOpen(turn, reason);
       await this.#outcomes.settle();
       this.#rooms.desk.standing(this.id, null);
-      if (turn.prompted) await this.#recordFiles('after_turn', turn);
+      if (turn.prompted && (await this.#recordFiles('after_turn', turn))) await this.#addChanged(turn);
       await this.#rooms.ledger.commit((tx) => this.#storeEnd(tx, turn, reason, sentence));
     } finally {
       // Also when nothing can be stored any more: no turn may read as working without one.

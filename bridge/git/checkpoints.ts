@@ -348,6 +348,14 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
     plan,
     restore,
     pairOf,
+    changedPaths: (conversationId, turnId) =>
+      shelf.inOrder(conversationId, async (place) => {
+        const ends = rowsOf(conversationId).filter((row) => row.turnId === turnId);
+        const [from, to] = (['before_turn', 'after_turn'] as const).map((end) => ends.find(({ why }) => why === end));
+        if (from === undefined || to === undefined) return [];
+        const differences = await place.store.differences(from.tree, to.tree, new AbortController().signal);
+        return differences.map(({ path }) => path);
+      }),
     forget: (conversationId) => shelf.forget(conversationId),
     recover,
     sweep: () => shelf.sweep(),

@@ -72,6 +72,8 @@ export interface Checkpoints {
     store: (tx: Tx, answer: Answer<'checkpoint.restore'>) => void,
   ): Promise<Answer<'checkpoint.restore'>>;
   pairOf: PairOf;
+  /** Paths that differ between the ends of a turn; none where it has no two ends. @throws Refusal git_* */
+  changedPaths(conversationId: string, turnId: string): Promise<string[]>;
   /** The conversation was deleted: its store goes. */
   forget(conversationId: string): Promise<void>;
 }
