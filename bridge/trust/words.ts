@@ -67,20 +67,29 @@ export interface Lines {
   text(line: number): string;
 }
 
+/** Lines are counted when the first is asked for: most texts have nothing to tell. */
 export const linesOf = (text: string): Lines => {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  let known: number[] | null = null;
+  const starts = (): number[] => (known ??= startsOf(text));
   return {
-    count: starts.length,
+    get count() {
+      return starts().length;
+    },
     lineOf: (index) => {
-      let [low, high] = [0, starts.length];
+      let [low, high] = [0, starts().length];
       while (high - low > 1) {
         const middle = (low + high) >> 1;
-        if ((starts[middle] ?? 0) <= index) low = middle;
+        if ((starts()[middle] ?? 0) <= index) low = middle;
         else high = middle;
       }
       return low + 1;
     },
-    text: (line) => text.slice(starts[line - 1] ?? text.length, (starts[line] ?? text.length + 1) - 1),
+    text: (line) => text.slice(starts()[line - 1] ?? text.length, (starts()[line] ?? text.length + 1) - 1),
   };
+};
+
+const startsOf = (text: string): number[] => {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
 };

@@ -562,6 +562,14 @@ describe('decisions without asking', () => {
     expect(await code(room.decide(record!, 'allow', page))).toBe('ok');
   });
 
+  it('nothing is allowed in a folder whose review blocks; denying is (W-14)', async () => {
+    void room.desk.ask(writeRequest());
+    const [record] = await room.waiting(1);
+    room.ground.blocked = 'The review blocks.';
+    expect(await code(room.decide(record!, 'allow', page))).toBe('not_trusted');
+    expect(await code(room.decide(record!, 'deny', page))).toBe('ok');
+  });
+
   it('changes of rules are signed; an unknown rule is named', async () => {
     void room.desk.ask(writeRequest());
     await room.decide((await room.waiting(1))[0]!, 'allow', page, { remember: true });

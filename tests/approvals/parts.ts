@@ -117,7 +117,7 @@ export interface Room {
   readonly rulebook: Rulebook;
   readonly clock: { wall: number };
   /** What the folder is found to be when a rule asks. */
-  readonly ground: { trusted: boolean };
+  readonly ground: { trusted: boolean; blocked: string | null };
   /** Runs every timer that is set, as if its time had come. */
   fireTimers(): void;
   timers(): number;
@@ -138,7 +138,7 @@ export interface Room {
 export const openRoom = async (directory: string): Promise<Room> => {
   mkdirSync(join(directory, 'blobs'), { recursive: true, mode: 0o700 });
   const clock = { wall: Date.now() };
-  const ground = { trusted: true };
+  const ground: { trusted: boolean; blocked: string | null } = { trusted: true, blocked: null };
   const ledger = openLedger({ directory, blobs: join(directory, 'blobs') });
   const key = openReceiptKey(join(directory, 'keys'));
   const bridge = { version: '0.1.0', assetDigest: 'checkout', bootId: randomUUID() };
@@ -163,6 +163,7 @@ export const openRoom = async (directory: string): Promise<Room> => {
     log: () => undefined,
     verifyProof: verifyEd25519,
     trusted: () => ground.trusted,
+    blocked: () => ground.blocked,
   });
   const rulebook = createRulebook({ ledger, seal, now: () => clock.wall, agentTitle: () => agent.name });
   await ledger.commit((tx) => {

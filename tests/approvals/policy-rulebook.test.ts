@@ -152,7 +152,7 @@ describe('the ground allow rules stand on (R-15, T40)', () => {
     await put(npmTest);
     room.ground.trusted = false;
     expect(await fate(commandRequest(['test']))).toBe('asked');
-    expect(requested().because).toContain('they are not accepted');
+    expect(requested().because).toContain('found is not accepted');
     expect(await fate(reading())).toBe('allow');
   });
 
@@ -172,14 +172,14 @@ describe('the ground allow rules stand on (R-15, T40)', () => {
     expect(await fate(reading())).toBe('allow');
   });
 
-  it('they pause once files that run code were accepted anew', async () => {
+  it('they pause once what was found in the folder was accepted anew', async () => {
     await put(npmTest);
     expect(await fate(commandRequest(['test']))).toBe('allow');
     await room.ledger.commit((tx) =>
       tx.putTrust({ workspaceId, fingerprint: 'f'.repeat(64), acceptedAt: 1, receiptId: randomUUID() }),
     );
     expect(await fate(commandRequest(['test']))).toBe('asked');
-    expect(requested().because).toContain('were accepted anew in this conversation');
+    expect(requested().because).toContain('given or taken back in this conversation');
   });
 });
 

@@ -216,12 +216,12 @@ describe('trust before spawn (G-23)', () => {
     expect(existsSync(mark)).toBe(false);
 
     const asked = await by.call('trust.get', { workspaceId });
-    expect(asked).toMatchObject({ state: 'unanswered', files: [{ path: 'opencode.json' }] });
+    expect(asked).toMatchObject({ effective: 'caution', files: [{ path: 'opencode.json' }] });
     await expect(by.change('trust.accept', { workspaceId, fingerprint: 'f'.repeat(64) })).rejects.toMatchObject({
       code: 'digest_mismatch',
     });
-    const accepted = await by.change('trust.accept', { workspaceId, fingerprint: asked.fingerprint });
-    expect(accepted.state).toBe('accepted');
+    const accepted = await by.change('trust.accept', { workspaceId, fingerprint: asked.fingerprint ?? '' });
+    expect(accepted).toMatchObject({ raw: 'caution', effective: 'trusted' });
     const { receipts } = await by.call('receipt.list', {});
     expect(receipts.find(({ kind }) => kind === 'trust')).toBeDefined();
     expect((await talk.turn('hello')).data.stopReason).toBe('end_turn');
@@ -230,7 +230,8 @@ describe('trust before spawn (G-23)', () => {
     await by.change('conversation.close', { conversationId: talk.conversationId });
     writeFileSync(settings, '{"mcp": {"y": {"command": ["sh", "-c", "touch /tmp/pwned2"]}}}');
     await expect(talk.send('again')).rejects.toMatchObject({ code: 'not_trusted' });
-    expect((await by.call('trust.get', { workspaceId })).state).toBe('changed');
+    expect(await by.call('trust.get', { workspaceId })).toMatchObject({ effective: 'caution', acceptance: null });
+    expect((await by.call('trust.get', { workspaceId })).stale).toContain('1 finding came');
   });
 });
 

@@ -40,7 +40,7 @@ const leafRules: readonly LeafRule[] = [
   { path: /(^|\.)(initializeCommand|onCreateCommand|updateContentCommand|postCreateCommand|postStartCommand|postAttachCommand)(\.[^.]+)*$/i, rule: 'container.command', command: true },
   { path: /(^|\.)(terminal\.integrated\.(profiles|automationProfile|shell)[\w.]*|[\w.-]*(executablePath|\.path|interpreterPath|serverPath|\.command|pythonPath|tsdk|nodePath|\.runtime))$/i, rule: 'editor.program', fits: (value) => typeof value === 'string' && /^(\.{0,2}\/|\$\{workspace|node_modules\/|\.\w)/.test(value) && !/node_modules\/(typescript|@\w+\/typescript)/.test(value) },
   // What this list does not know by name, but is called so.
-  { path: /(^|\.)\w*(command|cmd|exec|script|shell|program|hook)\w*(\.\d+)?$/i, rule: 'agent.command', fits: (value) => typeof value === 'string' && value !== '', command: true },
+  { path: /(^|\.)\w*(command|cmd|exec|script|shell|program|hook)\w*(\.0)?$/i, rule: 'agent.command', fits: (value) => typeof value === 'string' && value !== '', command: true },
 ]; // prettier-ignore
 
 const dotted = ({ path }: Leaf): string => path.join('.');

@@ -35,7 +35,7 @@ const patterns: readonly Pattern[] = [
     anchor: /(?:\$\(|`|<\()\s{0,8}(?:curl|wget)\b/g,
     before: 40,
     test: new RegExp(
-      `(?:\\bsh|\\beval|\\bsource|(?:^|[\\s;&|])\\.)\\s[^\\n]{0,30}(?:\\$\\(|\`|<\\()\\s{0,8}${fetchers}\\b`,
+      `(?:\\b(?:ba|z|da|k)?sh|\\beval|\\bsource|(?:^|[\\s;&|])\\.)\\s[^\\n]{0,30}(?:\\$\\(|\`|<\\()\\s{0,8}${fetchers}\\b`,
     ),
   },
   {
@@ -100,14 +100,32 @@ const weights: Readonly<Record<Kind | 'command', Readonly<Record<Sign, Severity 
   infra: { 'execution.download': 'warn', 'execution.encoded': 'block', 'execution.inline': null },
 };
 
+/** Without one of these no sign fits: a plain search is many times cheaper than any pattern. */
+const hints = [
+  ...['curl', 'wget', 'aria2c', 'base64', 'xxd', 'openssl', 'atob', 'unescape', 'b64decode', 'fromhex', 'fromCharCode'],
+  ...[
+    'codecs',
+    'zlib',
+    'owershell',
+    'OWERSHELL',
+    'pwsh',
+    'iex',
+    'IEX',
+    'nvoke-',
+    ' -e',
+    ' --e',
+    ' -c',
+    ' -p',
+    ' --p',
+    ' -r',
+  ],
+];
+/** In sources, where commands are only words, code that decodes and runs is all that counts. */
+const sourceHints = hints.slice(3, 15);
+
 /** Signs in a whole file. */
 export const executionHits = (kind: Kind, text: string, lines: Lines): Hit[] => {
-  if (
-    !/\b(?:curl|wget|aria2c|base64|xxd|openssl|atob|fromCharCode|unescape|b64decode|fromhex|-e|-c|-p|-r|eval)\b|powershell|pwsh|iex|invoke-|Buffer/i.test(
-      text,
-    )
-  )
-    return [];
+  if (!(kind === 'source' ? sourceHints : hints).some((hint) => text.includes(hint))) return [];
   const seen = new Set<string>();
   return signsIn(text).flatMap(({ sign, at }) => {
     const severity = weights[kind][sign];

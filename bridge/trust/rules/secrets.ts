@@ -18,34 +18,34 @@ interface Check {
   readonly rule: RuleId;
   readonly kinds: readonly Kind[];
   /** A word without which nothing can fit: cheaper than the anchor. */
-  readonly hint: RegExp;
+  readonly hint: readonly string[];
   readonly anchor: RegExp;
   readonly test: RegExp;
   readonly before?: number;
 }
 const checks: readonly Check[] = [
-  { rule: 'secrets.public', kinds: ['source', 'env', 'shell', 'doc'], hint: /PUBLIC_|VITE_|_APP_|GATSBY_/, anchor: publicName, test: /^(?!\w)/ },
+  { rule: 'secrets.public', kinds: ['source', 'env', 'shell', 'doc'], hint: ['PUBLIC_', 'VITE_', '_APP_', 'GATSBY_'], anchor: publicName, test: /^(?!\w)/ },
   {
     rule: 'secrets.fallback',
     kinds: ['source'],
-    hint: /process\.env|import\.meta\.env|getenv|environ/,
+    hint: ['process.env', 'import.meta.env'],
     anchor: new RegExp(`(?:process\\.env|import\\.meta\\.env)(?:\\.|\\[["'])\\w{0,60}(?:SECRET|PASSWORD|PRIVATE_KEY|TOKEN|SIGNING_KEY|ENCRYPTION_KEY)\\w{0,40}(?:["']\\])?`, 'g'),
     test: /^\s{0,8}(?:\|\||\?\?)\s{0,8}["'`](?!["'`])[^"'`\n$]{6,}["'`]/,
   },
   {
     rule: 'secrets.fallback',
     kinds: ['source'],
-    hint: /getenv|environ/,
+    hint: ['getenv', 'environ', 'ENV.fetch'],
     anchor: /(?:os\.getenv|os\.environ\.get|System\.getenv|ENV\.fetch)\(\s{0,4}["']\w{0,60}(?:SECRET|PASSWORD|PRIVATE_KEY|TOKEN|SIGNING_KEY|ENCRYPTION_KEY)\w{0,40}["']/g,
     test: /^\s{0,4},\s{0,4}["'][^"'\n]{6,}["']/,
   },
-  { rule: 'secrets.rows', kinds: ['infra'], hint: /policy/i, anchor: /\b(?:using|with\s+check)\s{0,4}\(\s{0,4}true\s{0,4}\)/gi, test: /^/ },
-  { rule: 'secrets.rows', kinds: ['infra'], hint: /row level security/i, anchor: /\bdisable\s+row\s+level\s+security\b/gi, test: /^/ },
-  { rule: 'secrets.rows', kinds: ['infra'], hint: /grant/i, anchor: /\bgrant\s+all\b/gi, test: /^[^\n]{0,200}\bto\s+(?:anon|public)\b/i },
-  { rule: 'secrets.bucket', kinds: ['infra'], hint: /public-read|allUsers|AuthenticatedUsers/, anchor: /["'](?:public-read(?:-write)?|allUsers|allAuthenticatedUsers)["']/g, test: /^/ },
-  { rule: 'secrets.bucket', kinds: ['infra'], hint: /storage\.buckets/i, anchor: /\binsert\s+into\s+storage\.buckets\b/gi, test: /^[^\n]{0,400}\btrue\b/i },
-  { rule: 'secrets.bucket', kinds: ['source'], hint: /createBucket|putBucketAcl|PutBucketAcl/, anchor: /\bcreateBucket\s?\(/g, test: /^[^\n]{0,200}\bpublic\s?:\s?true\b/ },
-  { rule: 'secrets.bucket', kinds: ['source'], hint: /public-read/, anchor: /\bACL\s?[:=]\s?["']public-read/g, test: /^/ },
+  { rule: 'secrets.rows', kinds: ['infra'], hint: ['rue', 'RUE'], anchor: /\b(?:using|with\s+check)\s{0,4}\(\s{0,4}true\s{0,4}\)/gi, test: /^/ },
+  { rule: 'secrets.rows', kinds: ['infra'], hint: ['isable', 'ISABLE'], anchor: /\bdisable\s+row\s+level\s+security\b/gi, test: /^/ },
+  { rule: 'secrets.rows', kinds: ['infra'], hint: ['rant', 'RANT'], anchor: /\bgrant\s+all\b/gi, test: /^[^\n]{0,200}\bto\s+(?:anon|public)\b/i },
+  { rule: 'secrets.bucket', kinds: ['infra'], hint: ['public-read', 'allUsers', 'AuthenticatedUsers'], anchor: /["'](?:public-read(?:-write)?|allUsers|allAuthenticatedUsers)["']/g, test: /^/ },
+  { rule: 'secrets.bucket', kinds: ['infra'], hint: ['buckets', 'BUCKETS'], anchor: /\binsert\s+into\s+storage\.buckets\b/gi, test: /^[^\n]{0,400}\btrue\b/i },
+  { rule: 'secrets.bucket', kinds: ['source'], hint: ['createBucket'], anchor: /\bcreateBucket\s?\(/g, test: /^[^\n]{0,200}\bpublic\s?:\s?true\b/ },
+  { rule: 'secrets.bucket', kinds: ['source'], hint: ['public-read'], anchor: /\bACL\s?[:=]\s?["']public-read/g, test: /^/ },
 ]; // prettier-ignore
 
 /** A handler that takes a webhook's body, in a file that nowhere checks a signature. */
@@ -55,7 +55,7 @@ const checked = /signature|constructEvent|hmac|timingSafeEqual|\bverif|svix|webh
 
 export const secretHits = (path: string, kind: Kind, text: string, lines: Lines): Hit[] => {
   const hits = checks
-    .filter(({ kinds, hint }) => kinds.includes(kind) && hint.test(text))
+    .filter(({ kinds, hint }) => kinds.includes(kind) && hint.some((word) => text.includes(word)))
     .flatMap(({ rule, anchor, test, before }) =>
       near(text, anchor, 400, before)
         .filter(({ slice }) => test.test(slice))

@@ -55,7 +55,7 @@ const direction = /[\u202a-\u202e\u2066-\u2069]/g;
 /** Tags (not those of a flag) and runs of variation selectors: whole sentences can be written in them. */
 const smuggled =
   /(?<!\u{1f3f4}[\u{e0020}-\u{e007f}]{0,12})[\u{e0001}\u{e0020}-\u{e007f}]{2,}|[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]{6,}/gu;
-const zeroWidth = /(?<=[A-Za-z])[\u200b\u2060\u2061-\u2064\u180e\ufeff]+(?=[A-Za-z])/g;
+const zeroWidth = /(?<=\p{L})[\u200b\u2060\u2061-\u2064\u180e\ufeff]+(?=\p{L})/gu;
 
 /** What is drawn as nothing, or turns the direction of writing. Told by escapes in the evidence. */
 export const hiddenHits = (kind: Kind, text: string, lines: Lines): Hit[] => {

@@ -280,8 +280,11 @@ describe.each(loops)('$id $version, unmodified, through the bridge (G-40)', (loo
       const files = Object.entries(loop.hostile).map(([path, text]) => [path, text.replaceAll('MARK', mark)] as const);
       const { workspaceId, path } = await on().another('hostile', Object.fromEntries(files));
       const trust = await on().client.call('trust.get', { workspaceId });
-      expect(trust.state).toBe('unanswered');
+      expect(trust.effective).not.toBe('trusted');
       expect(trust.files.map((file) => file.path)).toEqual(expect.arrayContaining(Object.keys(loop.hostile)));
+      // What blocks stops every agent (W-14); the switch must hold all the same once it was accepted.
+      if (trust.effective === 'blocked')
+        await on().client.change('trust.accept', { workspaceId, fingerprint: trust.fingerprint ?? '' });
       await on().client.change('conversation.close', { conversationId: on().conversationId });
       if (loop.unaskedInRepository)
         await expect(on().converse({ workspaceId })).rejects.toMatchObject({ code: 'forbidden' });
