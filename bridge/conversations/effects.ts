@@ -79,6 +79,13 @@ export class Effects {
     };
   }
 
+  /** What it would run; the folder is reviewed again first where something changed, so that rules stand on what is there. */
+  async #lookedAt({ facts }: Described): Promise<Program | null> {
+    const { rooms, workspaceId } = this.#host;
+    await rooms.trust.fresh(workspaceId);
+    return rooms.programOf(facts);
+  }
+
   async #ask(
     described: Described,
     toolCallId: string | null,
@@ -138,7 +145,7 @@ export class Effects {
       const call = intake.open(request.call);
       const described = this.#describe(call.state, request);
       const shown = exactPart(described);
-      const program = await this.#host.rooms.programOf(described.facts);
+      const program = await this.#lookedAt(described);
       // The agent may have changed the call while its program was looked at.
       if (exactPart(this.#describe(call.state, request)) !== shown) continue;
       this.#waiting.set(toolCallId, { exact: shown, worded: request.worded });
@@ -206,6 +213,7 @@ export class Effects {
   async writeTextFile(request: { path: string; content: string; signal: AbortSignal }): Promise<void> {
     const { conversationId, rooms, intake } = this.#host;
     await intake.enqueue(() => undefined);
+    await rooms.trust.fresh(this.#host.workspaceId);
     const root = this.#root();
     const path = inside(root, request.path);
     const current = root.readText(path, limits.writeBytes);
@@ -256,7 +264,7 @@ export class Effects {
       { command: request.command, args: request.args, env: request.env, cwd },
       aboutRoot(root),
     );
-    const program = await rooms.programOf(described.facts);
+    const program = await this.#lookedAt(described);
     const granted = rooms.desk.consume(conversationId, { type: 'execute', argv, cwd });
     const verdict = granted ?? (await this.#ask(described, null, ownOptions, request.signal, program));
     if ('value' in verdict && verdict.value !== 'allow') throw denied(verdict, 'command');

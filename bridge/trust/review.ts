@@ -105,10 +105,16 @@ class Work {
       return !isSkipped(path);
     }
     this.#progress.files += 1;
-    if (type === 'symlink') this.#findings.push(...findingsOf(path, linkHits(entry), null, false));
+    if (type === 'symlink') this.#link(entry);
     const kind = type === 'file' ? kindOf(path) : null;
     if (kind !== null) this.#read(entry, kind);
     return false;
+  }
+
+  #link(entry: Surveyed): void {
+    const found = findingsOf(entry.path, linkHits(entry), null, false);
+    if (found.length > 0) this.#watched.push(entry.path);
+    this.#findings.push(...found);
   }
 
   #read(entry: Surveyed, kind: Kind): void {

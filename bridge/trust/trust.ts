@@ -41,6 +41,7 @@ interface Known {
   readonly cache: Cache;
   seen: Seen | null;
   running: Promise<void> | null;
+  looking: Promise<void> | null;
   progress: Progress | null;
   scanned: Scanned;
   scanning: Promise<void> | null;
@@ -70,9 +71,13 @@ class Reviews implements Trust {
     const known = this.#of(workspaceId);
     // A review under way may have passed what changed since: what it leaves is looked at once more.
     await known.running;
-    const root = this.#parts.root(workspaceId);
-    if (!this.#isDue(root, known)) return;
-    await this.#start(root, known);
+    // Whoever asks in the same moment is told by one look at the files.
+    known.looking ??= Promise.resolve().then(() => {
+      known.looking = null;
+      const root = this.#parts.root(workspaceId);
+      return this.#isDue(root, known) ? this.#start(root, known) : undefined;
+    });
+    await known.looking;
   }
 
   async get(workspaceId: string): Promise<TrustState> {
@@ -208,6 +213,7 @@ class Reviews implements Trust {
       cache: new Map(),
       seen: null,
       running: null,
+      looking: null,
       progress: null,
       scanned: absent,
       scanning: null,

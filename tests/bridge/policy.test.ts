@@ -66,6 +66,8 @@ describe('careful, as the bridge begins', () => {
     const { receipts } = await client.call('receipt.list', { conversationId: talk.conversationId });
     expect(receipts.filter(({ kind }) => kind === 'decision')).toHaveLength(6);
     expect((await client.call('approval.list', { state: 'pending' })).approvals).toEqual([]);
+    // A link that leaves the folder is a caution, under which what follows would only ask.
+    rmSync(join(stage.workspace, 'hosts'));
   });
 
   it('offers scopes bound to the program as it is on disk, and the one chosen decides', async () => {
@@ -111,7 +113,7 @@ describe('configuration that appears without being asked about (T41, CVE-2026-25
   it('is seen at once: rules pause, the folder is untrusted until it is reviewed, and every window is told', async () => {
     const talk = await stage.scriptedTalk();
     const { workspaceId } = stage;
-    expect((await client.call('trust.get', { workspaceId })).state).toBe('none_found');
+    expect(await client.call('trust.get', { workspaceId })).toMatchObject({ raw: 'trusted', found: 0 });
     const match = { by: 'path', glob: 'notes.txt', effects: ['write'] } as const;
     const draft = {
       effect: 'allow',
@@ -130,12 +132,11 @@ describe('configuration that appears without being asked about (T41, CVE-2026-25
     const told = new Promise((resolve) => client.on({ invalidate: (topic) => topic === 'trust' && resolve(topic) }));
     const hooks = '{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"id"}]}]}}';
     expect(await fates(talk, `[[sneak .claude/settings.json ${hooks}]] [[edit notes.txt two]]`)).toEqual(['cli deny']);
-    expect(talk.all('approval.requested').at(-1)?.data.because).toContain(
-      'files that run code, and they are not accepted',
-    );
+    expect(talk.all('approval.requested').at(-1)?.data.because).toContain('what the trust review of this folder found');
     await told;
     expect(await client.call('trust.get', { workspaceId })).toMatchObject({
-      state: 'unanswered',
+      effective: 'caution',
+      findings: [{ rule: 'agent.hook', path: '.claude/settings.json' }],
       files: [{ path: '.claude/settings.json' }],
     });
     rmSync(join(stage.workspace, '.claude'), { recursive: true });
