@@ -1,10 +1,10 @@
 /**
  * What a bridge and a terminal's host say to each other over the host's stdin and stdout: one byte of kind, four of
- * length, the body. Used by `host.ts` and `terminal.ts`, and by nobody else: both ends are of one version.
+ * length, the body. The host believes the bridge; the bridge parses what the host says (`said.ts`), for that reads
+ * hostile output. No schema library here: it would be a third of a host's start. Used by `host.ts` and `process.ts`.
  */
-import { terminalSize } from '#protocol/methods/terminal.ts';
 import { limits } from '#protocol/limits.ts';
-import { count, text, z } from '#protocol/schema.ts';
+import type { TerminalSize } from '#protocol/methods/terminal.ts';
 
 /** To the host: open, input, resize, replay (a number), wait and go. From it: the rest; replay and resize answer. */
 export const kinds = {
@@ -21,18 +21,13 @@ export const kinds = {
   exit: 11,
 } as const;
 
-export const openMessage = z.strictObject({
-  program: text(limits.pathBytes),
-  env: z.record(z.string(), z.string()),
+export interface OpenMessage {
+  readonly program: string;
+  readonly env: Readonly<Record<string, string>>;
   /** The directory as the walker found it; the host is in this one or in none. */
-  cwd: z.strictObject({ path: text(limits.pathBytes), dev: text(32), ino: text(32) }),
-  size: terminalSize,
-});
-export type OpenMessage = z.infer<typeof openMessage>;
-/** Of `moved` nothing was started. `library`: node-pty does not load here. */
-export const failedMessage = z.strictObject({ why: z.enum(['moved', 'library', 'program']), message: text(500) });
-export const exitMessage = z.strictObject({ code: z.nullable(z.int()), signal: z.nullable(text(32)) });
-export const replayMessage = z.strictObject({ id: count });
+  readonly cwd: { readonly path: string; readonly dev: string; readonly ino: string };
+  readonly size: TerminalSize;
+}
 
 const headBytes = 5;
 /** Largest body: a replay with its number. */

@@ -2,18 +2,18 @@
  * The process of one terminal: it alone holds the master of the pseudo-terminal, and the memory of a parser that reads
  * what programs write (L-32). Speaks frames over stdin and stdout; the end of stdin, also by SIGKILL of the bridge, ends
  * the shell and everything under it. Started by `terminal.ts` alone, in a session of its own, with nothing but the
- * marker in its environment.
+ * marker, and where its own code is kept compiled, in its environment.
  */
 import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '#protocol/limits.ts';
-import { terminalSize, type TerminalSize } from '#protocol/methods/terminal.ts';
-import { z } from '#protocol/schema.ts';
+import type { TerminalSize } from '#protocol/methods/terminal.ts';
+import { closeInherited } from '../agents/descriptors.ts';
 import { terminalMarkerName } from '../agents/procfs.ts';
 import { killTree, signal } from '../agents/tree.ts';
-import { encode, encodeJson, FrameReader, kinds, openMessage, replayMessage, type OpenMessage } from './frames.ts';
+import { encode, encodeJson, FrameReader, kinds, type OpenMessage } from './frames.ts';
 import { Screen } from './screen.ts';
 import { Sequences } from './sequences.ts';
 
@@ -37,6 +37,7 @@ interface Library {
 
 const marker = process.env[terminalMarkerName];
 if (marker === undefined) process.exit(2);
+closeInherited([]);
 // A closing terminal or a TERM for the group must not take the one who cleans up.
 for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => undefined);
 process.stdout.on('error', () => undefined); // the bridge is gone: the end of stdin follows
@@ -219,10 +220,10 @@ const open = ({ program, env, cwd, size }: OpenMessage): void => {
 const json = (body: Buffer): unknown => JSON.parse(body.toString('utf8'));
 const reader = new FrameReader((kind, body) => {
   if (isEnding) return;
-  if (kind === kinds.open && live === null) open(z.parse(openMessage, json(body)));
+  if (kind === kinds.open && live === null) open(json(body) as OpenMessage);
   else if (kind === kinds.input) live?.input(Buffer.from(body));
-  else if (kind === kinds.resize) live?.resize(z.parse(terminalSize, json(body)));
-  else if (kind === kinds.replay) live?.replay(z.parse(replayMessage, json(body)).id);
+  else if (kind === kinds.resize) live?.resize(json(body) as TerminalSize);
+  else if (kind === kinds.replay) live?.replay((json(body) as { id: number }).id);
   else if (kind === kinds.wait || kind === kinds.go) live?.wait(kind === kinds.wait);
 });
 process.stdin.on('data', (chunk: Buffer) => reader.push(chunk));

@@ -1,17 +1,17 @@
 /**
- * A host process as the bridge holds it: started with three descriptors, an environment of one name and a session of its
+ * A host process as the bridge holds it: started with three descriptors, next to no environment and a session of its
  * own, ended with everything under it. Used by `terminal.ts`.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { getCompileCacheDir } from 'node:module';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { limits } from '#protocol/limits.ts';
-import { z } from '#protocol/schema.ts';
 import { startTimeOf, terminalMarkerName } from '../agents/procfs.ts';
 import { killTree } from '../agents/tree.ts';
-import { encode, encodeJson, exitMessage, FrameReader, kinds } from './frames.ts';
-
-export type Exit = z.infer<typeof exitMessage>;
+import { encode, encodeJson, FrameReader, kinds } from './frames.ts';
+import { exitOf, type Exit } from './said.ts';
 
 export interface HostProcess {
   readonly pid: number;
@@ -33,9 +33,10 @@ export const startHost = async (options: {
 }): Promise<HostProcess> => {
   const { nodePath, marker } = options;
   const program = fileURLToPath(new URL('host.ts', import.meta.url));
+  const cache = getCompileCacheDir();
   const child = spawn(nodePath, [`--max-old-space-size=${limits.terminalHeapMiB}`, program], {
     cwd: '/',
-    env: { [terminalMarkerName]: marker },
+    env: { [terminalMarkerName]: marker, ...(cache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(cache) }) },
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });
@@ -44,7 +45,7 @@ export const startHost = async (options: {
   if (pid === undefined) throw new Error('a process without a number');
   let exit: Exit | null = null;
   const reader = new FrameReader((kind, body) => {
-    if (kind === kinds.exit) exit = z.parse(exitMessage, JSON.parse(body.toString('utf8')));
+    if (kind === kinds.exit) exit = exitOf(body);
     else options.received(kind, body);
   });
   const kill = async (): Promise<void> => void (await killTree({ marker, group: pid }));

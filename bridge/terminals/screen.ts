@@ -65,11 +65,21 @@ export class Screen {
   }
 
   #serialized(): Buffer {
-    for (let scrollback: number = limits.terminalScrollback; ; scrollback = Math.floor(scrollback / 2)) {
-      const bytes = Buffer.from(`\x1bc${this.#serializer.serialize({ scrollback })}${this.#rest()}`, 'utf8');
+    const screen = this.#with(0);
+    if (screen.length > limits.terminalReplayBytes)
+      return Buffer.from('\x1bcThis screen is too large to be shown again.\r\n', 'utf8');
+    // Guessed from the screen first: writing down what does not fit costs seconds where every letter has a colour.
+    const room = ((limits.terminalReplayBytes - screen.length) * this.#core.rows) / screen.length;
+    const lines = this.#core.buffer.normal.length - this.#core.rows;
+    for (let scrollback = Math.min(lines, Math.ceil(room)); scrollback > 0; scrollback = Math.floor(scrollback / 2)) {
+      const bytes = this.#with(scrollback);
       if (bytes.length <= limits.terminalReplayBytes) return bytes;
-      if (scrollback === 0) return Buffer.from('\x1bcThis screen is too large to be shown again.\r\n', 'utf8');
     }
+    return screen;
+  }
+
+  #with(scrollback: number): Buffer {
+    return Buffer.from(`\x1bc${this.#serializer.serialize({ scrollback })}${this.#rest()}`, 'utf8');
   }
 
   #rest(): string {

@@ -5,12 +5,12 @@
  */
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
-import { terminalSize, type TerminalInfo, type TerminalSize } from '#protocol/methods/terminal.ts';
-import { z } from '#protocol/schema.ts';
+import type { TerminalInfo, TerminalSize } from '#protocol/methods/terminal.ts';
 import { oneLine } from '../agents/ring.ts';
 import type { TerminalAttachment, TerminalViewer } from './contract.ts';
-import { failedMessage, kinds, type OpenMessage } from './frames.ts';
+import { kinds, type OpenMessage } from './frames.ts';
 import { startHost, type HostProcess } from './process.ts';
+import { failedOf, sizeOf, type Failed } from './said.ts';
 
 interface Page {
   readonly viewer: TerminalViewer;
@@ -25,8 +25,7 @@ interface Page {
 }
 export type Ended = NonNullable<TerminalInfo['ended']>;
 
-const json = (body: Buffer): unknown => JSON.parse(body.toString('utf8'));
-const refusalOf = (failed: z.infer<typeof failedMessage>): Refusal => {
+const refusalOf = (failed: Failed): Refusal => {
   const cause = new Error(failed.message);
   if (failed.why === 'moved') return new Refusal('workspace_changed', { cause });
   const message =
@@ -86,7 +85,7 @@ export class Terminal {
       marker: options.marker,
       received: (kind, body) => {
         if (kind === kinds.opened) resolve();
-        else if (kind === kinds.failed) reject(refusalOf(z.parse(failedMessage, json(body))));
+        else if (kind === kinds.failed) reject(refusalOf(failedOf(body)));
         else if (terminal !== null) terminal.#receive(kind, body);
       },
     }).catch((cause: unknown) => {
@@ -157,7 +156,7 @@ export class Terminal {
   #receive(kind: number, body: Buffer): void {
     if (kind === kinds.output) this.#output(body);
     else if (kind === kinds.replay) this.#replay(body);
-    else if (kind === kinds.resize) this.#resized(z.parse(terminalSize, json(body)));
+    else if (kind === kinds.resize) this.#resized(sizeOf(body));
     else if (kind === kinds.title && !this.#isNamed)
       this.#retitle(oneLine(body.toString('utf8'), limits.terminalTitleUnits - 2));
   }

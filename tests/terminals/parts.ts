@@ -1,11 +1,12 @@
 /** The room on real processes, with a ledger of two maps, and a page that draws with the parser the app draws with. */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
+import { createRequire, enableCompileCache } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Terminal as Core } from '@xterm/headless';
 import type { TerminalServerFrame, TerminalSize } from '#protocol/methods/terminal.ts';
+import { closeInherited } from '../../bridge/agents/descriptors.ts';
 import type { Root } from '../../bridge/files/contract.ts';
 import { openRoot } from '../../bridge/files/root.ts';
 import type { Tx } from '../../bridge/ledger/contract.ts';
@@ -13,6 +14,8 @@ import type { TerminalAttachment, Terminals } from '../../bridge/terminals/contr
 import { createTerminals, type TerminalsParts } from '../../bridge/terminals/terminals.ts';
 
 const { Terminal } = createRequire(import.meta.url)('@xterm/headless') as { Terminal: typeof Core };
+// Hosts keep their compiled code where this process keeps its own, as behind a bridge: a third of the time.
+enableCompileCache(join(tmpdir(), `terminals-code-${process.getuid?.() ?? 0}`));
 export const size: TerminalSize = { columns: 80, rows: 24 };
 export const workspaceId = randomUUID();
 
@@ -116,6 +119,7 @@ export class Ground {
   readonly errors: unknown[] = [];
 
   async start(change: Partial<TerminalsParts> = {}): Promise<this> {
+    closeInherited([]); // as the bridge does before its first child
     this.directory = await realpath(await mkdtemp(join(tmpdir(), 'terminals-')));
     this.root = openRoot({ workspaceId, path: this.directory, privateDirectories: [] });
     this.terminals = this.room(change);

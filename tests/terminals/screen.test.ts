@@ -88,8 +88,10 @@ describe('a replay', () => {
   it('stays within its bound, with as much scrollback as fits', async () => {
     const wide = { columns: limits.terminalColumns, rows: limits.terminalRows };
     const screen = new Screen(wide, () => undefined);
-    const line = Array.from({ length: wide.columns }, (_, at) => `\x1b[38;2;${at % 256};${(at * 7) % 256};9mx`).join('');
-    for (let row = 0; row < 2000; row += 1) screen.write(Buffer.from(`${line}\r\n`), () => undefined);
+    const line = Array.from({ length: wide.columns }, (_, at) => `\x1b[38;2;${at % 256};${(at * 7) % 256};9mx`).join(
+      '',
+    );
+    for (let row = 0; row < 900; row += 1) screen.write(Buffer.from(`${line}\r\n`), () => undefined);
     const replay = await replayOf(screen);
     expect(replay.length).toBeLessThanOrEqual(limits.terminalReplayBytes);
     expect(replay.length).toBeGreaterThan(limits.terminalReplayBytes / 4);

@@ -90,7 +90,8 @@ describe('output on its way to a parser', () => {
 
   it('holds at most one sequence back, whatever comes', () => {
     const sequences = new Sequences();
-    for (let index = 0; index < 5000; index += 1) sequences.take(Buffer.from(index === 0 ? '\x1b]0;' : 'x'.repeat(100)));
+    for (let index = 0; index < 5000; index += 1)
+      sequences.take(Buffer.from(index === 0 ? '\x1b]0;' : 'x'.repeat(100)));
     expect(sequences.take(Buffer.from('\x07after')).toString()).toBe('after');
   });
 
