@@ -24,7 +24,7 @@ export interface Side {
 
 export interface Comparison {
   /** Runs git in the right place. */
-  run(args: readonly string[], options?: { input?: Uint8Array; maxBytes?: number }): Promise<Buffer>;
+  run(args: readonly string[], options?: { input?: Uint8Array; maxBytes?: number; index?: string }): Promise<Buffer>;
   /** The command, its own options, and behind `--end-of-options` the two states. */
   readonly compare: readonly string[];
   /** As in names.ts. */

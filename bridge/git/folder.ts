@@ -13,12 +13,16 @@ import { Fields, type RawChange } from './raw.ts';
 
 type Base = Pick<Comparison, 'run' | 'prefix' | 'isSecret'>;
 
-export const folderComparison = (base: Base, root: Root, layout: Layout): Comparison => ({
+/** `attributes` as in the shadow: where there are none, git is not asked for them. */
+export const folderComparison = (base: Base, root: Root, layout: Layout, attributes: boolean): Comparison => ({
   ...base,
   compare: ['diff'],
   side: async (change, side) =>
     side === 'old' ? blobSide(base.run, change.oldOid) : folderSide(root, layout, base.prefix, change),
-  filterOf: async (path) => (await filters(base.run, [path])).values().next().value ?? null,
+  filterOf: async (path) => {
+    if (!attributes && !hasAttributes(layout, path)) return null;
+    return (await filters(base.run, [path])).values().next().value ?? null;
+  },
   untracked: (path) => untracked(base, layout, path),
   stages: ['-2', '-3', '-1'],
 });
@@ -52,12 +56,19 @@ const wholeOf = (root: Root, path: string): Buffer | null => {
   return whole === null ? null : Buffer.from(whole.bytes.buffer, whole.bytes.byteOffset, whole.bytes.byteLength);
 };
 
+/** In a folder on the way to this path, known to git or not. */
+const hasAttributes = (layout: Layout, path: Buffer): boolean => {
+  const folders = path.toString('utf8').split('/').slice(0, -1);
+  return [...folders, ''].some((_, depth) => layout.tree.has([...folders.slice(0, depth), '.gitattributes'].join('/')));
+};
+
 /** Which of these paths go through a program of the repository when they are checked out or in, and its name (T63). */
 export const filters = async (run: Comparison['run'], paths: readonly Buffer[]): Promise<Map<string, string>> => {
   const found = new Map<string, string>();
   if (paths.length === 0) return found;
   const input = Buffer.concat(paths.flatMap((path) => [path, Buffer.from([0])]));
-  const fields = new Fields(await run(['check-attr', '-z', '--stdin', 'filter'], { input }));
+  // Without an index, which it would read for nothing: what decides stands beside the files.
+  const fields = new Fields(await run(['check-attr', '-z', '--stdin', 'filter'], { input, index: '/nonexistent' }));
   while (!fields.ended) {
     const [path, , value] = [fields.next(), fields.next(), fields.next().toString('utf8')];
     if (!['unspecified', 'unset', 'set', ''].includes(value)) found.set(path.toString('latin1'), value);

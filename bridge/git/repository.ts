@@ -198,12 +198,15 @@ const underWay = ({ own }: Layout): GitStatus['underWay'] => marks.find(([name])
 
 const notesOf = async ({ run, layout, shadow }: Repository, { unstaged }: StatusLists): Promise<string[]> => {
   const compared = unstaged.filter(({ state, what }) => state === 'modified' && what === 'file');
-  const filtered = (
-    await filters(
-      run,
-      compared.map(({ id }) => bytesOf(id)),
-    )
-  ).size;
+  const mayBe = shadow.attributes || unstaged.some(({ path }) => path?.endsWith('.gitattributes') === true);
+  const filtered = mayBe
+    ? (
+        await filters(
+          run,
+          compared.map(({ id }) => bytesOf(id)),
+        )
+      ).size
+    : 0;
   const count = filtered === 1 ? '1 file goes' : `${filtered} files go`;
   return [
     ...shadow.notes,
@@ -234,7 +237,7 @@ const changes = async (repository: Repository, of: Own): Promise<Answer<'git.cha
 
 const comparisonOf = async (repository: Repository, of: Own): Promise<Comparison> => {
   const { run, prefix, isSecret, head, shadow, root, layout } = repository;
-  if (of.kind === 'unstaged') return folderComparison({ run, prefix, isSecret }, root, layout);
+  if (of.kind === 'unstaged') return folderComparison({ run, prefix, isSecret }, root, layout, shadow.attributes);
   const base = { run, prefix, isSecret, side: blobSides(run) };
   const empty = emptyTree(shadow.objectFormat);
   if (of.kind === 'staged')

@@ -21,6 +21,8 @@ export interface Shadow {
   readonly objectFormat: 'sha1' | 'sha256';
   readonly config: Config;
   readonly sparse: boolean;
+  /** Whether git may know of attributes: the index names a `.gitattributes`, or may, or the repository has its own. */
+  readonly attributes: boolean;
   /** Some objects are only on a server, which is never asked. */
   readonly partial: boolean;
   readonly notes: readonly string[];
@@ -115,8 +117,8 @@ export class Shadows {
       const config = await this.#config(workspaceId, directory, layout, signal);
       const read = understood(layout, config);
       put('config', configText(config, read));
-      copy(layout, put, directory, read.sparse);
-      return { directory, objects: join(layout.common.path, 'objects'), config, ...read };
+      const attributes = copy(layout, put, directory, read.sparse);
+      return { directory, objects: join(layout.common.path, 'objects'), config, attributes, ...read };
     } catch (error) {
       rmSync(directory, { recursive: true, force: true });
       throw error;
@@ -231,28 +233,40 @@ const copy = (
   put: (name: string, content: Uint8Array) => void,
   directory: string,
   sparse: boolean,
-): void => {
-  for (const name of ['info/exclude', 'info/attributes', 'shallow']) {
+): boolean => {
+  const own = ['info/attributes', 'info/exclude', 'shallow'].map((name) => {
     const bytes = layout.common.read(name);
     if (bytes !== null) put(name, bytes);
-  }
+    return bytes !== null;
+  });
   const patterns = sparse ? layout.own.read('info/sparse-checkout') : null;
   if (patterns !== null) put('info/sparse-checkout', patterns);
-  copyIndex(layout, put, directory);
+  const index = copyIndex(layout, put, directory);
+  return own[0] === true || (index !== null && mayName(index, '.gitattributes'));
 };
 
 // A copy made now would look newer than files that were written right after the index: git would take them for unchanged.
-const copyIndex = (layout: Layout, put: (name: string, content: Uint8Array) => void, directory: string): void => {
+const copyIndex = (
+  layout: Layout,
+  put: (name: string, content: Uint8Array) => void,
+  directory: string,
+): Buffer | null => {
   const stat = layout.own.stat('index');
-  if (stat === null) return;
+  if (stat === null) return null;
   if (stat.size > limits.gitIndexBytes) throw unsupported('The index of this repository is larger than is read.');
   const bytes = layout.own.read('index', limits.gitIndexBytes);
-  if (bytes === null) return;
+  if (bytes === null) return null;
+  if (bytes.length < 32) throw unsupported('The index of this repository is damaged.');
   if (isSplit(bytes)) throw unsupported('The index of this repository is split into two files, which is not read yet.');
   put('index', bytes);
   const early = Number(stat.mtimeNs / 1_000_000n) / 1000 - 0.001;
   utimesSync(join(directory, 'index'), early, early);
+  return bytes;
 };
+
+// From version 4 on a name is written as what differs from the one before, and a sparse index does not hold all names.
+const mayName = (index: Buffer, name: string): boolean =>
+  index.readUInt32BE(4) > 3 || index.includes('sdir', 12, 'latin1') || index.includes(name, 12, 'latin1');
 
 /** An extension `link` whose size leads to the end of the file or to another extension; a name in the index does neither. */
 const isSplit = (index: Buffer): boolean => {
