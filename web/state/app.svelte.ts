@@ -63,6 +63,8 @@ export class App {
   trustGeneration = $state(0);
   /** Rises when something changed in the files this page watches. */
   filesGeneration = $state(0);
+  /** Rises when the list of terminals is another. */
+  terminalsGeneration = $state(0);
   /** Rises when there are new receipts. */
   receiptGeneration = $state(0);
   /** What is wrong with the bridge's signing key or its log, as far as this browser can tell. */
@@ -267,6 +269,9 @@ export class App {
         return this.decided.invalidate();
       case 'files':
         this.filesGeneration += 1;
+        return;
+      case 'terminals':
+        this.terminalsGeneration += 1;
         return;
       case 'trust':
         this.trustGeneration += 1;

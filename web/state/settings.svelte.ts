@@ -13,6 +13,8 @@ interface Stored {
   dockWidth: number;
   diffSplit: boolean;
   diffWrap: boolean;
+  terminalFont: number;
+  terminalReader: boolean;
   workspaceId: string | null;
   agentId: string | null;
   last: string | null;
@@ -29,6 +31,8 @@ const fallback: Stored = {
   dockWidth: 420,
   diffSplit: false,
   diffWrap: false,
+  terminalFont: 13,
+  terminalReader: false,
   workspaceId: null,
   agentId: null,
   last: null,
@@ -87,6 +91,13 @@ export class Settings {
   }
   get diffWrap(): boolean {
     return this.#all.diffWrap;
+  }
+  /** Pixels; and whether terminals speak to a screen reader, which costs them speed. */
+  get terminalFont(): number {
+    return this.#all.terminalFont;
+  }
+  get terminalReader(): boolean {
+    return this.#all.terminalReader;
   }
   /** The workspace last chosen, and the agent last used. */
   get workspaceId(): string | null {
