@@ -351,7 +351,7 @@ export const createCommands = (
       return changed('workspaces', {});
     },
     'workspace.create': async ({ params }) =>
-      changed('workspaces', await workspaces.create(params.parent, params.name)),
+      changed('workspaces', looking(await workspaces.create(params.parent, params.name))),
     'workspace.forget': async ({ params }) => {
       if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
       await rooms.terminals.closeAll(params.workspaceId);
@@ -362,7 +362,7 @@ export const createCommands = (
     'workspace.open': async ({ params }) => {
       if ((params.path === undefined) === (params.practice !== true)) throw new Refusal('bad_request');
       const opened = await workspaces.open(params.path === undefined ? { practice: true } : { path: params.path });
-      return changed('workspaces', opened);
+      return changed('workspaces', looking(opened));
     },
     'workspace.reset': async ({ params }) => {
       if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
@@ -374,6 +374,11 @@ export const createCommands = (
   const changed = <T>(topic: Parameters<typeof ledger.feed.invalidate>[0], answer: T): T => {
     ledger.feed.invalidate(topic);
     return answer;
+  };
+  /** A folder is reviewed as soon as it is open, in the background (W-10). */
+  const looking = <T extends { readonly workspaceId: string }>(opened: T): T => {
+    rooms.trust.fresh(opened.workspaceId).catch((error: unknown) => rooms.log({ event: 'review_failed', error }));
+    return opened;
   };
   const open = (workspaceId: string) => {
     const root = workspaces.root(workspaceId);
