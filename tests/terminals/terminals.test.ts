@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { limits } from '#protocol/limits.ts';
-import { marked, pids } from '../../bridge/agents/procfs.ts';
-import { killTree } from '../../bridge/agents/tree.ts';
+import { marked } from '../../bridge/agents/procfs.ts';
 import { Ground, Page, size, stateOf, workspaceId } from './parts.ts';
 
 const fdsOf = (pid: number | 'self'): string[] =>
@@ -18,7 +17,6 @@ const fdsOf = (pid: number | 'self'): string[] =>
   });
 /** Number and target of each descriptor of a child. */
 const listFds = "ls -l /proc/self/fd > fds; awk '/->/ {print $9, $11}' fds";
-const isAlive = (pid: number): boolean => pids().includes(pid);
 
 describe('terminals', () => {
   const ground = new Ground();
@@ -128,7 +126,7 @@ describe('terminals', () => {
     expect(ground.processes.size).toBe(0);
   });
 
-  it('ends everything under the shell within two seconds, what hides in sessions of its own as well', async () => {
+  it('ends everything under the shell before it says so, what hides in sessions of its own as well (T78)', async () => {
     const { terminalId, page } = await ground.page();
     await ask(
       page,
@@ -137,9 +135,7 @@ describe('terminals', () => {
     const [marker = ''] = markers();
     const under = marked(marker);
     expect(under.length).toBeGreaterThanOrEqual(4);
-    const begun = performance.now();
     await ground.terminals.close(terminalId);
-    expect(performance.now() - begun).toBeLessThan(2000);
     expect(marked(marker)).toEqual([]);
     expect(ground.processes.size).toBe(0);
     expect(ground.terminals.list().find((info) => info.terminalId === terminalId)?.ended).toMatchObject({
@@ -380,21 +376,5 @@ describe('pages of a terminal', () => {
     await page.until(() => page.core.buffer.active.type === 'normal');
     await page.still();
     expect(page.text()).toMatch(/[$#]$/);
-  });
-});
-
-describe('what a killed bridge leaves', () => {
-  it('is ended by the host, and what hides from it by the sweep (T77)', async () => {
-    const ground = await new Ground().start();
-    const { page } = await ground.page();
-    page.type('setsid sleep 1000 & echo ready\r');
-    await page.until(() => page.text().includes('\nready'));
-    const [marker = ''] = ground.processes.keys();
-    const host = ground.processes.get(marker)?.pid ?? 0;
-    process.kill(host, 'SIGKILL');
-    await killTree({ marker, group: host });
-    expect(marked(marker)).toEqual([]);
-    expect(isAlive(host)).toBe(false);
-    await ground.end();
   });
 });
