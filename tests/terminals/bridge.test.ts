@@ -40,8 +40,8 @@ describe('terminals of a whole bridge', () => {
   };
   /** A child that would outlive its shell if it could. */
   const child = async (page: Socket): Promise<ReturnType<typeof processOf>> => {
-    page.type("(trap '' HUP TERM; exec setsid sleep 1000) & echo child=$!;\r");
-    await page.until(/child=\d+/);
+    page.type(`setsid sh -c 'trap "" HUP TERM; echo child=$$; exec sleep 1000' &\r`);
+    await page.until(/child=\d+\r/);
     return processOf(page.text, 'child');
   };
 
@@ -50,15 +50,15 @@ describe('terminals of a whole bridge', () => {
     page.type('echo $((6 * 7))-is-it\r');
     await page.until(/42-is-it/);
     expect(page.frames[0]).toEqual({ type: 'replay', size, owner: true, bytes: expect.any(Number) as number });
-    const open2 = readdirSync(`/proc/${bridge.ready.pid}/fd`).flatMap((fd) => {
+    const targets = readdirSync(`/proc/${bridge.ready.pid}/fd`).flatMap((fd) => {
       try {
         return [readlinkSync(`/proc/${bridge.ready.pid}/fd/${fd}`)];
       } catch {
         return []; // closed meanwhile
       }
     });
-    expect(open2.length).toBeGreaterThan(3);
-    expect(open2.filter((target) => /ptmx|\/pts\//.test(target))).toEqual([]);
+    expect(targets.length).toBeGreaterThan(3);
+    expect(targets.filter((target) => /ptmx|\/pts\//.test(target))).toEqual([]);
   });
 
   it('are beyond the reach of the control socket, whoever speaks on it (T75)', async () => {
