@@ -18,7 +18,7 @@ import type { Scan } from './checkpoint-scan.ts';
 import { Shelf, type Place, type ShelfParts } from './checkpoint-shelf.ts';
 import type { Difference } from './checkpoint-store.ts';
 import type { Checkpoints, PairOf, TreePair } from './contract.ts';
-import { idOf } from './names.ts';
+import { idOf, nameOf } from './names.ts';
 
 export interface CheckpointParts extends ShelfParts {
   readonly seal: Pick<Seal, 'sign'>;
@@ -44,8 +44,11 @@ const infoOf = (row: FileCheckpointRow): CheckpointInfo => {
 };
 
 const plural = (count: number): string => (count === 1 ? '1 file' : `${count} files`);
-const naming = (paths: readonly string[]): string =>
-  paths.length > 3 ? `${paths.slice(0, 3).join(', ')} and ${paths.length - 3} more` : paths.join(', ');
+/** The first of them, inert: names are hostile, and this is read in terminals, too. */
+const naming = (paths: readonly string[]): string => {
+  const named = paths.slice(0, 3).map((path) => nameOf(Buffer.from(path), Buffer.alloc(0)).slice(0, 100));
+  return named.join(', ') + (paths.length > named.length ? ` and ${paths.length - named.length} more` : '');
+};
 
 /** Why nothing was recorded, for people. */
 const absence = (refusal: Refusal): string => {
@@ -251,10 +254,8 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
     const outcome: Outcome = done.stopped === null ? 'ok' : 'failed';
     const counts = { written: done.written.length, removed: done.removed.length };
     const paths = [...done.written, ...done.removed];
-    const sentence =
-      outcome === 'ok'
-        ? `Put ${plural(paths.length)} back as they were.`
-        : sentenceOf(done, 'Putting files back stopped');
+    const what = row.why === 'before_restore' ? 'Undid putting files back' : `Put ${plural(paths.length)} back`;
+    const sentence = outcome === 'ok' ? `${what}: ${naming(paths)}.` : sentenceOf(done, 'Putting files back stopped');
     const receipt = close(tx, actor, undo.conversationId, { begun: begun.receiptId, outcome, sentence, ...counts });
     const restored = { checkpointId: row.checkpointId, undoCheckpointId: undo.checkpointId, ...counts, outcome };
     tx.append(undo.conversationId, {

@@ -37,7 +37,7 @@ for (const [width, height] of [
       writeFileSync(file, `${written}mine\n`);
       await footer(page).getByRole('button', { name: 'Restore…' }).click();
       await expect(dialog(page)).toContainText('Changed after this turn ended.');
-      await expect(dialog(page).getByRole('button', { name: 'Put 0 files back' })).toBeDisabled();
+      await expect(dialog(page).getByRole('button', { name: 'Put files back' })).toBeDisabled();
       expect((await new AxeBuilder({ page }).setLegacyMode(true).include('dialog').analyze()).violations).toEqual([]);
       await page.keyboard.press('Escape');
       writeFileSync(file, written);
@@ -50,11 +50,12 @@ for (const [width, height] of [
       await expect(dialog(page).getByRole('status')).toContainText(/1 file (put back|removed)\./);
       const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
       expect(before).not.toContain('the first line');
-      await expect(log(page)).toContainText('Put 1 file back as they were.');
+      await expect(log(page)).toContainText('Put 1 file back: NOTES.md.');
 
       await dialog(page).getByRole('button', { name: 'Undo', exact: true }).click();
       await expect(dialog(page).getByRole('status')).toContainText('Undone');
       expect(readFileSync(file, 'utf8')).toBe(written);
+      await expect(log(page)).toContainText('Undid putting files back: NOTES.md.');
       await dialog(page).getByRole('link', { name: 'Receipt' }).click();
       await expect(page).toHaveURL(/\/receipts\//);
       await expect(page.getByText('Verified', { exact: true }).first()).toBeVisible();

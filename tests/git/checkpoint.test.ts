@@ -284,7 +284,7 @@ describe('F-23 putting back', () => {
     const receipts = stage.ledger.read.receipts({ conversationId: stage.conversationId, limit: 10 }).reverse();
     expect(receipts.map(({ kind, sentence }) => [kind, sentence])).toEqual([
       ['restore', 'Began to put 1 file back'],
-      ['restore', 'Put 1 file back as they were.'],
+      ['restore', 'Put 1 file back: a.'],
     ]);
     expect(answer.receiptId).toBe(receipts[1]?.receiptId);
     expect(verifyAll(stage.ledger.read, stage.key.publicKeySpki, stage.ledger.bridgeId).problems).toEqual([]);

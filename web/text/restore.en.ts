@@ -18,7 +18,7 @@ export const words = {
   what: { write: 'put back', create: 'bring back', remove: 'remove' },
   refused: (why: string) => `Not done. ${why}`,
   movedHint: 'Files that changed since are not chosen unless you choose them.',
-  put: (count: number) => `Put ${files(count)} back`,
+  put: (count: number) => (count === 0 ? 'Put files back' : `Put ${files(count)} back`),
   working: 'Putting files back…',
   stale: 'The files changed while this was open. Look again at what would be done.',
   again: 'Look again',
