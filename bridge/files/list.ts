@@ -14,7 +14,8 @@ import { modifiedAtOf, typeOf } from './revision.ts';
 import { isSecretPath } from './secrets.ts';
 
 export interface Name {
-  readonly bytes: Buffer;
+  /** Bytes where a text might be another name. */
+  readonly name: string | Buffer;
   /** The name as text where it opens this entry, else null. */
   readonly text: string | null;
   readonly folder: boolean;
@@ -25,10 +26,12 @@ export interface Name {
  * Escapes what would act on a screen or hide: controls, bidirectional and invisible characters, bytes that are not UTF-8.
  * At most four characters for a byte, so that 255 bytes fit the 1,024 of the wire.
  */
-export const display = (bytes: Buffer): string =>
-  isUtf8(bytes)
-    ? bytes.toString('utf8').replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escape)
-    : bytes.toString('latin1').replace(/[^\x20-\x7e]/g, escape);
+export const display = (name: string | Buffer): string => {
+  const text = typeof name === 'string' ? name : isUtf8(name) ? name.toString('utf8') : null;
+  if (text === null) return name.toString('latin1').replace(/[^\x20-\x7e]/g, escape);
+  return isPrintable.test(text) ? text : text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, escape);
+};
+const isPrintable = /^[\x20-\x7e]*$/;
 const escape = (sign: string): string => {
   const code = sign.codePointAt(0) ?? 0;
   return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`;
@@ -36,13 +39,24 @@ const escape = (sign: string): string => {
 
 /** Up to `limits.directoryEntries` names of an open directory, in no order. */
 export const namesOf = (directory: Directory): { names: Name[]; truncated: boolean } => {
+  const read = entriesOf(directory, 'utf8', (entry) => nameOf(entry, directory));
+  // Something was substituted, or is called so: only the bytes tell. Not read at once, because they take twice as long.
+  const isSure = read.names.every(({ text }) => text?.includes('\ufffd') === false);
+  return isSure ? read : entriesOf(directory, 'buffer', (entry) => nameOf(entry, directory));
+};
+
+const entriesOf = (
+  directory: Directory,
+  encoding: 'utf8' | 'buffer',
+  make: (entry: Dirent<string | Buffer>) => Name,
+): { names: Name[]; truncated: boolean } => {
   const names: Name[] = [];
   // The types of opendir know string encodings only; 'buffer' is documented and gives Buffer names.
-  const stream = opendirSync(directory.at('.'), { encoding: 'buffer' as BufferEncoding, bufferSize: 1024 });
+  const stream = opendirSync(directory.at('.'), { encoding: encoding as BufferEncoding, bufferSize: 1024 });
   try {
     for (let entry = stream.readSync(); entry !== null; entry = stream.readSync()) {
       if (names.length === limits.directoryEntries) return { names, truncated: true };
-      names.push(nameOf(entry as unknown as Dirent<Buffer>, directory));
+      names.push(make(entry as Dirent<string | Buffer>));
     }
     return { names, truncated: false };
   } finally {
@@ -50,26 +64,30 @@ export const namesOf = (directory: Directory): { names: Name[]; truncated: boole
   }
 };
 
-const nameOf = (entry: Dirent<Buffer>, directory: Directory): Name => {
-  const bytes = entry.name;
-  const text = isUtf8(bytes) ? bytes.toString('utf8') : null;
+const nameOf = (entry: Dirent<string | Buffer>, directory: Directory): Name => {
+  const { name } = entry;
+  const text = typeof name === 'string' ? name : isUtf8(name) ? name.toString('utf8') : null;
   const type = typeOfEntry(entry, directory);
-  return { bytes, text: text !== null && isName(text) ? text : null, folder: type === 'directory', type };
+  return { name, text: text !== null && isName(text) ? text : null, folder: type === 'directory', type };
 };
+const bytesOf = ({ name }: Name): Buffer => (typeof name === 'string' ? Buffer.from(name) : name);
+
+const at = (directory: Directory, name: string | Buffer): string | Buffer =>
+  typeof name === 'string' ? directory.at(name) : directory.at(name);
 
 // Some file systems do not tell types while listing.
-const typeOfEntry = (entry: Dirent<Buffer>, directory: Directory): Name['type'] => {
+const typeOfEntry = (entry: Dirent<string | Buffer>, directory: Directory): Name['type'] => {
   const told = entry.isFile() || entry.isDirectory() || entry.isSymbolicLink() || entry.isFIFO() || entry.isSocket();
-  const known = told ? entry : lstatSync(directory.at(entry.name), { throwIfNoEntry: false });
+  const known = told ? entry : lstatSync(at(directory, entry.name), { throwIfNoEntry: false });
   return known === undefined ? 'other' : typeOf(known);
 };
 
 /** Folders first, then by name without regard to case, then by bytes so that the order is total. */
 const sorted = (names: readonly Name[]): Name[] => {
-  const keyed = names.map((name) => ({ name, key: display(name.bytes).toLowerCase() }));
+  const keyed = names.map((name) => ({ name, key: (name.text ?? display(name.name)).toLowerCase() }));
   keyed.sort((a, b) => {
     if (a.name.folder !== b.name.folder) return a.name.folder ? -1 : 1;
-    return a.key < b.key ? -1 : a.key > b.key ? 1 : Buffer.compare(a.name.bytes, b.name.bytes);
+    return a.key < b.key ? -1 : a.key > b.key ? 1 : Buffer.compare(bytesOf(a.name), bytesOf(b.name));
   });
   return keyed.map(({ name }) => name);
 };
@@ -143,13 +161,14 @@ export class Lister {
 
   // Null for a name that has gone since the names were read.
   #entry(directory: Directory, segments: Segments, name: Name, ignored: boolean): FileEntry | null {
-    const stat = lstatSync(directory.at(name.bytes), { bigint: true, throwIfNoEntry: false });
+    const stat = lstatSync(at(directory, name.name), { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) return null;
     const type = typeOf(stat);
-    const inside = [...segments, name.text ?? display(name.bytes)];
-    const target = type === 'symlink' ? readTarget(directory, name.bytes) : null;
+    const shown = display(name.name);
+    const inside = [...segments, name.text ?? shown];
+    const target = type === 'symlink' ? readTarget(directory, name.name) : null;
     return {
-      name: display(name.bytes),
+      name: shown,
       path: name.text === null ? null : inside.join('/'),
       type,
       bytes: Number(stat.size),
@@ -173,9 +192,9 @@ const ignoredEntries = (beneath: Beneath, segments: Segments): ((name: Name) => 
   return ({ text, folder }) => text !== null && isIgnored(ignored, [...segments, text], folder);
 };
 
-const readTarget = (directory: Directory, name: Buffer): Buffer | null => {
+const readTarget = (directory: Directory, name: string | Buffer): Buffer | null => {
   try {
-    return readlinkSync(directory.at(name), 'buffer');
+    return readlinkSync(at(directory, name), 'buffer');
   } catch (error) {
     if (systemCode(error) === 'ENOENT' || systemCode(error) === 'EINVAL') return null; // replaced just now
     throw error;

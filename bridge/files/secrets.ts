@@ -8,13 +8,16 @@ import type { Segments } from './beneath.ts';
 
 /** NFC, folded to one case, without the characters some disks ignore (`.g\u200cit` opens `.git` on HFS+). */
 export const fold = (name: string): string =>
-  // Upper first: it joins pairs that lower case alone keeps apart (ſ and s, K and k).
-  name
-    .normalize('NFC')
-    .toUpperCase()
-    .toLowerCase()
-    .normalize('NFC')
-    .replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, '');
+  // Nearly every name: listing 20,000 of them is felt.
+  /^[\x20-\x7e]*$/.test(name)
+    ? name.toLowerCase()
+    : // Upper first: it joins pairs that lower case alone keeps apart (ſ and s, K and k).
+      name
+        .normalize('NFC')
+        .toUpperCase()
+        .toLowerCase()
+        .normalize('NFC')
+        .replace(/[\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/g, '');
 
 /** Components whose whole content is secret. `.git` holds remotes with passwords and hooks that run; `git~1` is its 8.3 name. */
 const anywhere = /^(\.git|git~1|\.ssh|\.aws|\.gnupg|\.azure|\.kube|\.docker|\.env.*)$/;

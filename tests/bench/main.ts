@@ -8,6 +8,7 @@ import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { gitRows } from './git.ts';
+import { grepRows, listRows } from './files.ts';
 import { Ground, root } from './ground.ts';
 import { largeRows, rowsRows } from './large.ts';
 import { ratio, tableText, type Row } from './measure.ts';
@@ -36,6 +37,8 @@ const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
   size: sizeRows,
   large: largeRows,
   rows: rowsRows,
+  list: listRows,
+  grep: grepRows,
 };
 
 const { values } = parseArgs({ options: { only: { type: 'string', multiple: true }, json: { type: 'string' } } });

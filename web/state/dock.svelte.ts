@@ -70,6 +70,8 @@ export class Dock {
   #app: App;
   /** A link or a press chose what to show; what the bridge remembers comes too late for it. */
   #chosen = false;
+  /** What the bridge remembers was asked for. */
+  #asked = false;
   #timer: ReturnType<typeof setTimeout> | null = null;
 
   constructor(app: App) {
@@ -89,11 +91,15 @@ export class Dock {
       this.terminal = null;
     }
     this.workspaceId = workspaceId;
-    if (conversationId === this.conversationId) return;
-    this.#saveNow();
-    this.conversationId = conversationId;
-    this.#chosen = false;
-    if (conversationId === null || !this.#app.can('view')) return;
+    if (conversationId !== this.conversationId) {
+      this.#saveNow();
+      this.conversationId = conversationId;
+      this.#chosen = false;
+      this.#asked = false;
+    }
+    // A copy of the conversation is on the screen before there is anybody to ask; then this is called once more.
+    if (conversationId === null || this.#asked || !this.#app.can('view')) return;
+    this.#asked = true;
     const outcome = await this.#app.call('view.get', { conversationId });
     if (!outcome.ok || outcome.value.state === null || this.conversationId !== conversationId || this.#chosen) return;
     this.#restore(outcome.value.state);
