@@ -253,7 +253,7 @@ const textOf = (patch: Patch, known: Buffer, isNew: boolean): Content => {
 /** Above what is sent: unasked by its changed lines, at all by what fits a frame. */
 const isTooMuch = (patch: Patch, large: boolean): boolean =>
   patch.total > limits.diffLines ||
-  patch.units > limits.pageBytes / 2 ||
+  patch.bytes > limits.pageBytes ||
   (!large && patch.changed > limits.diffLinesUnasked);
 
 const mimeOf = (side: Side | null): string | null =>
@@ -300,13 +300,13 @@ const sideContent = (side: Side, { firstLine, lines }: Pick<SideAsked, 'firstLin
 const linesOf = (bytes: Buffer, first: number, most: number): { lines: string[]; total: number } => {
   const lines: string[] = [];
   const { lines: total } = endsOf(bytes);
-  let [at, number, units] = [0, 1, 0];
-  while (at < bytes.length && lines.length < most && units < limits.pageBytes / 4) {
+  let [at, number, cost] = [0, 1, 0];
+  while (at < bytes.length && lines.length < most && cost < limits.pageBytes) {
     const feed = bytes.indexOf(0x0a, at);
     const end = feed === -1 ? bytes.length : feed;
     if (number >= first) {
       const text = shown(bytes.subarray(at, end));
-      units += text.length;
+      cost += Buffer.byteLength(JSON.stringify(text));
       lines.push(text);
     }
     number += 1;

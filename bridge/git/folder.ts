@@ -40,7 +40,7 @@ const folderSide = (root: Root, layout: Layout, prefix: Buffer, change: RawChang
   // A name the files room has no grammar for: the same walk, and no second name to be secret under.
   if (path === null && (layout.tree.stat(full)?.nlink ?? 1n) > 1n) throw new Refusal('path_denied');
   try {
-    const bytes = path === null ? layout.tree.read(full, limits.scanBytes) : wholeOf(root, path);
+    const bytes = path === null ? layout.tree.content(full, limits.scanBytes) : wholeOf(root, path);
     if (bytes === null) throw new Refusal('repository_changed');
     return { bytes, size: bytes.length, revision };
   } catch (error) {

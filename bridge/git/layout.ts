@@ -14,19 +14,38 @@ import { revisionOf } from '../files/revision.ts';
 export const unsupported = (message: string, cause?: unknown): Refusal =>
   new Refusal('unsupported_git_state', { message, cause });
 
+const unreachable = (error: unknown): unknown => {
+  const codes = ['path_denied', 'content_too_large', 'symlink_refused', 'not_a_directory', 'not_found'];
+  if (!(error instanceof Refusal) || !codes.includes(error.code)) return error;
+  return unsupported("The repository's own files cannot be opened here.", error);
+};
+
 /** Files below one git directory, none through a link. The owner closes it. */
 export class GitFiles {
   readonly path: string;
   readonly #beneath: Beneath;
 
-  /** `path` is a realpath. @throws Refusal as the walker */
+  /** `path` is a realpath. @throws Refusal unsupported_git_state, workspace_unavailable */
   constructor(path: string) {
     this.path = path;
-    this.#beneath = new Beneath(path, () => new Set());
+    try {
+      this.#beneath = new Beneath(path, () => new Set());
+    } catch (error) {
+      throw unreachable(error);
+    }
   }
 
-  /** Null where there is no such file. @throws Refusal unsupported_git_state for a link, content_too_large */
+  /** Null where there is no such file. @throws Refusal unsupported_git_state for a link or what is too large */
   read(path: string, maxBytes: number = limits.readBytes): Buffer | null {
+    try {
+      return this.content(path, maxBytes);
+    } catch (error) {
+      throw unreachable(error);
+    }
+  }
+
+  /** The same of a file that is no part of git's own. @throws Refusal also path_denied, content_too_large */
+  content(path: string, maxBytes: number): Buffer | null {
     return this.#leaf(path, (leaf) => readWhole(leaf, maxBytes).bytes);
   }
 
@@ -61,6 +80,7 @@ export class GitFiles {
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       if (['not_found', 'not_a_directory', 'invalid_path'].includes(error.code)) return null;
+      if (error.code === 'file_changed') throw new Refusal('repository_changed', { cause: error });
       if (['symlink_refused', 'not_a_file', 'unsupported_file_type'].includes(error.code))
         throw unsupported('The repository keeps its own files behind links, which are not followed.', error);
       throw error;

@@ -19,8 +19,8 @@ export interface Patch {
   /** Lines that begin with `-` or `+`. */
   readonly changed: number;
   readonly total: number;
-  /** What the text costs on the wire, about. */
-  readonly units: number;
+  /** What the lines cost on the wire. */
+  readonly bytes: number;
   readonly replaced: boolean;
   readonly old: LineEnds;
   readonly new: LineEnds;
@@ -78,13 +78,13 @@ export const parsePatch = (patch: Buffer): Patch => {
   const old = new Ends();
   const fresh = new Ends();
   const hunks: DiffHunk[] = [];
-  let [binary, replaced, changed, total, units] = [false, false, 0, 0, 0];
+  let [binary, replaced, changed, total, bytes] = [false, false, 0, 0, 0];
 
   const show = (line: Buffer): string => {
     replaced ||= !isUtf8(line);
     const text = shown(line);
     total += 1;
-    units += text.length;
+    bytes += Buffer.byteLength(JSON.stringify(text));
     return text;
   };
   const hunkOf = (match: RegExpExecArray): DiffHunk => {
@@ -122,7 +122,7 @@ export const parsePatch = (patch: Buffer): Patch => {
     else if (line.subarray(0, 13).toString('latin1') === 'Binary files ') binary = true;
   }
   const onlyEol = changed > 0 && old.texts.length === fresh.texts.length && same(old.texts, fresh.texts);
-  return { hunks, binary, changed, total, units, replaced, old, new: fresh, onlyEol };
+  return { hunks, binary, changed, total, bytes, replaced, old, new: fresh, onlyEol };
 };
 
 const same = (a: readonly string[], b: readonly string[]): boolean => a.every((text, at) => text === b[at]);

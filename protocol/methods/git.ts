@@ -10,7 +10,7 @@ import { rootErrors } from './workspace.ts';
 /** An object name of git: SHA-1 or SHA-256, lower-case hex. */
 const oid = z.string().check(z.regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/));
 /** The exact bytes of a path as base64url: what an entry is asked for by, also where its name is not UTF-8. */
-const entryId = text(Math.ceil((limits.pathBytes * 4) / 3));
+export const entryId = text(Math.ceil((limits.pathBytes * 4) / 3));
 
 /** Between which two states of the files one looks. */
 export const changeSource = z.discriminatedUnion('kind', [
@@ -204,14 +204,20 @@ const gitErrors = [
   'unsupported_git_state',
   'repository_changed',
 ] as const;
-const sourceErrors = [
+export const sourceErrors = [
   ...gitErrors,
   'unknown_conversation',
   'checkpoint_unavailable',
   'checkpoint_too_large',
   'not_found',
 ] as const;
-const entryErrors = [...sourceErrors, 'path_denied', 'symlink_refused', 'content_too_large'] as const;
+const entryErrors = [
+  ...sourceErrors,
+  'path_denied',
+  'symlink_refused',
+  'content_too_large',
+  'unsupported_filename_encoding',
+] as const;
 
 export const gitMethods = {
   'checkpoint.list': {
