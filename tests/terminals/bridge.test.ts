@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, readlinkSync } from 'node:fs';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TerminalInfo } from '#protocol/methods/terminal.ts';
-import { pids, startTimeOf } from '../../bridge/agents/procfs.ts';
+import { startTimeOf } from '../../bridge/agents/procfs.ts';
 import { Bridge, temporary } from '../bridge/process.ts';
 import { until } from '../bridge/stage.ts';
 import { App, type Socket } from './bridge.ts';
@@ -13,8 +13,9 @@ const processOf = (text: string, word: string): { pid: number; startTime: string
   const pid = Number(new RegExp(`${word}=(\\d+)`).exec(text)?.[1]);
   return { pid, startTime: startTimeOf(pid) };
 };
+/** A zombie that nobody took note of yet is dead. */
 const isAlive = ({ pid, startTime }: { pid: number; startTime: string | null }): boolean =>
-  pids().includes(pid) && startTimeOf(pid) === startTime;
+  startTime !== null && startTimeOf(pid) === startTime && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
 
 describe('terminals of a whole bridge', () => {
   const state = temporary('terminals');
