@@ -21,6 +21,9 @@ const stored = z.object({
   of: z._default(z.nullable(changeSource), null),
   entry: z._default(z.nullable(z.string()), null),
   terminal: z._default(z.nullable(z.string()), null),
+  beside: z._default(z.nullable(z.string()), null),
+  stacked: z._default(z.boolean(), true),
+  share: z._default(z.number(), 50),
 });
 type Stored = z.infer<typeof stored>;
 
@@ -46,6 +49,7 @@ const saveMs = 600;
 /** As many as one keeps an eye on; the first opened close first. */
 const expandedMost = 60;
 export const dockWidths = { min: 300, max: 900 } as const;
+export const shares = { min: 20, max: 80 } as const;
 
 export class Dock {
   open = $state(false);
@@ -63,6 +67,10 @@ export class Dock {
   entry = $state<string | null>(null);
   /** Terminal in front. */
   terminal = $state<string | null>(null);
+  /** Terminal shown along with it; below it or at its side; and how much of the room the one in front has, in percent. */
+  beside = $state<string | null>(null);
+  stacked = $state(true);
+  share = $state(50);
   /** Conversation whose dock this is. */
   conversationId = $state<string | null>(null);
   /** Workspace of that conversation, once known; else the chosen one. */
@@ -89,6 +97,7 @@ export class Dock {
       this.of = null;
       this.entry = null;
       this.terminal = null;
+      this.beside = null;
     }
     this.workspaceId = workspaceId;
     if (conversationId !== this.conversationId) {
@@ -170,6 +179,16 @@ export class Dock {
     this.terminal = terminalId;
     this.show();
   }
+  /** Shows a second terminal along with the one in front, or none. */
+  showBeside(terminalId: string | null): void {
+    this.beside = terminalId;
+    this.#save();
+  }
+  divide(stacked: boolean, share: number): void {
+    this.stacked = stacked;
+    this.share = Math.round(Math.min(shares.max, Math.max(shares.min, share)));
+    this.#save();
+  }
   resize(width: number): void {
     this.width = Math.round(Math.min(dockWidths.max, Math.max(dockWidths.min, width)));
     this.#save();
@@ -184,7 +203,7 @@ export class Dock {
     }
     const parsed = z.safeParse(stored, value);
     if (!parsed.success) return;
-    const { open, tab, width, folder, expanded, file, line, of, entry, terminal } = parsed.data;
+    const { open, tab, width, folder, expanded, file, line, of, entry, terminal, beside, stacked, share } = parsed.data;
     // A phone shows one thing at a time: what a desktop left open does not cover the conversation there.
     this.open = open && innerWidth > 760;
     this.width = Math.min(dockWidths.max, Math.max(dockWidths.min, width));
@@ -196,6 +215,9 @@ export class Dock {
     this.of = of;
     this.entry = entry;
     this.terminal = terminal;
+    this.beside = beside;
+    this.stacked = stacked;
+    this.share = Math.min(shares.max, Math.max(shares.min, share));
   }
 
   #save(): void {
@@ -209,8 +231,11 @@ export class Dock {
     this.#timer = null;
     this.#app.settings.set({ dockWidth: this.width });
     if (this.conversationId === null || !this.#app.can('view')) return;
-    const { open, tab, width, folder, expanded, file, line, of, entry, terminal } = this;
-    const state: Stored = { open, tab, width, folder, expanded: [...expanded], file, line, of, entry, terminal };
+    const { open, tab, width, folder, expanded, file, line, of, entry, terminal, beside, stacked, share } = this;
+    const state: Stored = {
+      ...{ open, tab, width, folder, expanded: [...expanded], file, line, of, entry },
+      ...{ terminal, beside, stacked, share },
+    };
     void this.#app.call('view.set', { conversationId: this.conversationId, state: JSON.stringify(state) });
   }
 }
