@@ -59,7 +59,7 @@ describe('F-03 reading text', () => {
     expect(['crlf', 'mixed', 'none'].map((name) => page(root, name).eol)).toEqual(['crlf', 'mixed', 'none']);
   });
 
-  test('tells a byte order mark and shows the text without it', () => {
+  test('case 49 tells a byte order mark and shows the text without it', () => {
     const { root } = makeRoot({ bom: '\ufeffárvíztűrő\r\n' });
     expect(page(root, 'bom')).toMatchObject({ text: 'árvíztűrő\r\n', bom: true, eol: 'crlf', nextOffset: null });
   });

@@ -39,7 +39,12 @@ export class Folder {
     this.#cursor = cursor;
     this.#asked = new Set([0]);
     this.truncated = truncated;
-    this.entries = placed(new Array<Place>(total).fill(undefined), 0, entries);
+    // What was known stays until it is looked at again: nothing flickers while something else changes.
+    this.entries = placed(
+      Array.from({ length: total }, (_, place) => this.entries[place]),
+      0,
+      entries,
+    );
   }
 
   /** Sees to it that the places from `first` to `last` are known. */

@@ -80,7 +80,7 @@ export class Tree {
 
   need(first: number, last: number): void {
     for (const row of this.rows.slice(first, last + 1))
-      if (row.kind === 'waiting') row.folder.need(row.place, row.place);
+      if (row.kind === 'waiting' || row.kind === 'entry') row.folder.need(row.place, row.place);
   }
 
   /** Opens the folders on the way to a path, and with `open` that one, too, and puts the keyboard there. */
