@@ -374,6 +374,8 @@ export const limits = {
   gitBytes: 4 * MiB,
   /** An index of about half a million files, copied whenever it changed. */
   gitIndexBytes: 64 * MiB,
+  /** Submodules looked into for one status: each is one more run of git. */
+  gitSubmodules: 20,
   /** Changed files that one still looks through; beyond it the list is refused, never cut in silence. */
   gitEntries: 5000,
   /** Commits of one page of a log. */
@@ -410,6 +412,12 @@ export const limits = {
   checkpointLentMs: 60 * second,
   /** Repositories within a folder that are listed by themselves, one start of git each. */
   checkpointRepositories: 50,
+  /** Files changed on both sides that bringing back merges, one start of git each. */
+  worktreeMerges: 200,
+  /** A larger one is brought back whole or not at all. */
+  worktreeMergeBytes: 1 * MiB,
+  /** Making a worktree: one checkout of what a checkpoint may hold, on a slow disk. */
+  worktreeMs: 60 * second,
   /** Time a checkpoint may hold a turn up before the turn begins without one, which is said. */
   checkpointMs: 10 * second,
 

@@ -33,7 +33,7 @@ export interface Comparison {
   side(change: RawChange, side: SideName): Promise<Side | null>;
   /** The filter a path goes through, for comparisons with the folder; null where none is asked for. */
   filterOf?(path: Buffer): Promise<string | null>;
-  /** For comparisons with the folder: a file that git does not know; null where there is none. */
+  /** For comparisons with the folder: what git does not tell of by itself; null where there is nothing. */
   untracked?(path: Buffer): Promise<RawChange | null>;
   /** For comparisons with the folder: what a conflict is compared with, in this order of what there is; git's options. */
   readonly stages?: readonly string[];

@@ -9,7 +9,7 @@ import type { Root } from '../files/contract.ts';
 import { blobSide, type Comparison, type Side } from './compare.ts';
 import type { Layout } from './layout.ts';
 import { argumentOf, pathOf } from './names.ts';
-import { Fields, type RawChange } from './raw.ts';
+import { Fields, gitlinks, type RawChange } from './raw.ts';
 
 type Base = Pick<Comparison, 'run' | 'prefix' | 'isSecret'>;
 
@@ -89,7 +89,11 @@ const untracked = async (base: Base, layout: Layout, path: Buffer): Promise<RawC
     if (!(nested ? found.subarray(0, -1) : found).equals(path)) continue;
     return { ...missing, letter: '?', newMode: nested ? '160000' : modeOf(layout, name), path };
   }
-  return null;
+  // A submodule that changed inside alone: git was not asked to look there.
+  if (name === null) return null;
+  return (
+    gitlinks(await base.run(['ls-files', '--stage', '-z', '--', name])).find((link) => link.path.equals(path)) ?? null
+  );
 };
 
 const modeOf = (layout: Layout, name: string | null): string => {

@@ -101,6 +101,8 @@ export interface Layout {
   readonly own: GitFiles;
   /** Objects, references and configuration are here; the same one where nothing is shared. */
   readonly common: GitFiles;
+  /** Object stores of others that this one was made to borrow from. */
+  readonly lends: readonly string[];
   /** A linked work tree. */
   readonly linked: boolean;
   /** A submodule names its work tree in its configuration; it must be this one. */
@@ -119,19 +121,25 @@ const statOf = (path: string): Stats | null => {
 };
 
 /** `path` is the workspace's realpath. The caller closes what it gets. @throws Refusal not_git_repository, unsupported_git_state */
-export const locate = (path: string, privateDirectories: readonly string[]): Layout => {
+export const locate = (path: string, privateDirectories: readonly string[], lends: readonly string[] = []): Layout => {
   for (let top = path; ; top = dirname(top)) {
     const stat = statOf(join(top, '.git'));
     // Someone else's repository above, as in a shared /tmp, is none of this workspace.
     const ours = top === path || stat?.uid === process.getuid?.();
-    if (stat !== null && ours) return layoutOf(top, path, stat, privateDirectories);
+    if (stat !== null && ours) return layoutOf(top, path, stat, privateDirectories, lends);
     if (top === dirname(top)) throw new Refusal('not_git_repository');
   }
 };
 
-type Place = Pick<Layout, 'top' | 'tree' | 'prefix' | 'close'> & { open(path: string): GitFiles };
+type Place = Pick<Layout, 'top' | 'tree' | 'prefix' | 'lends' | 'close'> & { open(path: string): GitFiles };
 
-const layoutOf = (top: string, path: string, stat: Stats, privateDirectories: readonly string[]): Layout => {
+const layoutOf = (
+  top: string,
+  path: string,
+  stat: Stats,
+  privateDirectories: readonly string[],
+  lends: readonly string[],
+): Layout => {
   if (stat.isSymbolicLink()) throw unsupported('".git" is a symbolic link here, which is not followed.');
   const below = relative(top, path);
   const opened: GitFiles[] = [];
@@ -144,7 +152,7 @@ const layoutOf = (top: string, path: string, stat: Stats, privateDirectories: re
     for (const files of opened) files.close();
   };
   try {
-    const place = { top, tree: open(top), prefix: below === '' ? '' : `${below}/`, open, close };
+    const place = { top, tree: open(top), prefix: below === '' ? '' : `${below}/`, lends, open, close };
     return stat.isDirectory() ? plain(place) : pointed(place, privateDirectories);
   } catch (error) {
     close();
@@ -200,16 +208,20 @@ export const checkNamed = (layout: Layout, configured: string | undefined): void
   if (configured === undefined || real(resolve(layout.own.path, configured)) !== layout.mustName) throw stranger();
 };
 
-/** Nothing git reads by itself below `objects` leads outside of this repository. @throws Refusal unsupported_git_state */
-export const checkObjects = (layout: Layout): void => {
+/**
+ * Where the objects are: nothing git reads by itself below `objects` leads outside of this repository and what it was
+ * made to borrow from. @throws Refusal unsupported_git_state
+ */
+export const checkObjects = (layout: Layout): string[] => {
   for (const name of ['objects', 'objects/pack', 'objects/info']) {
     const stat = layout.common.stat(name);
     if (stat !== null && !stat.isDirectory()) throw unsupported('The objects of this repository are behind a link.');
   }
-  checkAlternates(layout, layout.common.path, 'objects', 5);
+  return [join(layout.common.path, 'objects'), ...checkAlternates(layout, layout.common.path, 'objects', 5)];
 };
 
-const checkAlternates = (layout: Layout, base: string, objects: string, depth: number): void => {
+const checkAlternates = (layout: Layout, base: string, objects: string, depth: number): string[] => {
+  const found: string[] = [];
   const files = base === layout.common.path ? layout.common : new GitFiles(base);
   try {
     const lines = files.read(`${objects}/info/alternates`)?.toString('utf8').split('\n') ?? [];
@@ -217,10 +229,11 @@ const checkAlternates = (layout: Layout, base: string, objects: string, depth: n
       if (text === '' || text.startsWith('#')) continue;
       const place = text.startsWith('"') ? null : real(resolve(base, objects, text));
       const isInside = [layout.top, layout.common.path].some((each) => place?.startsWith(`${each}/`) === true);
-      if (place === null || !isInside || depth === 0)
+      if (place === null || !(isInside || layout.lends.includes(place)) || depth === 0)
         throw unsupported('The repository borrows objects from another folder, which is not read.');
-      checkAlternates(layout, dirname(place), basename(place), depth - 1);
+      found.push(place, ...checkAlternates(layout, dirname(place), basename(place), depth - 1));
     }
+    return found;
   } finally {
     if (files !== layout.common) files.close();
   }

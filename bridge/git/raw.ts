@@ -143,3 +143,17 @@ export const entryOf = (change: RawChange, prefix: Buffer, isSecret: (path: Buff
     ...lines,
   };
 };
+
+/** The submodules in what `git ls-files --stage -z` prints, each as one whose commit did not change. */
+export const gitlinks = (output: Buffer): RawChange[] => {
+  const fields = new Fields(output);
+  const links: RawChange[] = [];
+  while (!fields.ended) {
+    const line = fields.next();
+    const [head, oid = ''] = /^160000 ([0-9a-f]+) 0\t/.exec(line.toString('latin1')) ?? [];
+    if (head === undefined) continue;
+    const same = { oldMode: '160000', newMode: '160000', oldOid: oid, newOid: oid, similarity: 0, from: null };
+    links.push({ ...same, letter: 'M', path: line.subarray(head.length) });
+  }
+  return links;
+};

@@ -3,33 +3,43 @@
  * Each call finds the repository anew, reads HEAD itself, and runs git in a shadow of it. The rule not to break: no run of
  * git is pointed at the repository's own git directory. Called by the command table.
  */
+import { join } from 'node:path';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { Answer } from '#protocol/methods.ts';
-import type { ChangeSource, GitStatus } from '#protocol/methods/git.ts';
+import type { ChangeSource } from '#protocol/methods/git.ts';
 import { parsePath } from '../files/beneath.ts';
 import type { Root } from '../files/contract.ts';
 import { blobSides, changesOf, diffOf, sideOf, type Comparison } from './compare.ts';
 import type { Git, PairOf, RunGit } from './contract.ts';
-import { filters, folderComparison } from './folder.ts';
+import { folderComparison } from './folder.ts';
 import { commitOf, emptyTree, logOf, parentOf } from './history.ts';
-import { locate, type Layout } from './layout.ts';
+import { checkObjects, locate, type Layout } from './layout.ts';
 import { bytesOf, inside, isSecretName, pathOf } from './names.ts';
-import { readHead, readRef, upstreamOf, type Head } from './refs.ts';
+import { listsOf, overviewOf, type Distance } from './overview.ts';
+import { readHead, type Head } from './refs.ts';
 import { Shadows, type Shadow } from './shadow.ts';
-import { parseStatus, type StatusLists } from './status.ts';
+import type { Source } from './worktree-make.ts';
 import { changesBetween, diffBetween, sideOf as sideBetween } from './trees.ts';
 
-interface Repository extends Pick<Comparison, 'run' | 'prefix' | 'isSecret'> {
+export interface Repository extends Pick<Comparison, 'run' | 'prefix' | 'isSecret'> {
   readonly root: Root;
   readonly layout: Layout;
   readonly head: Head;
   readonly shadow: Shadow;
   readonly scope: readonly string[];
+  /** A submodule as a repository of its own; null where none is checked out there. */
+  within<T>(path: string, use: (repository: Repository) => Promise<T>): Promise<T | null>;
 }
 type Own = Extract<ChangeSource, { kind: 'staged' | 'unstaged' | 'commit' }>;
 type Paired = Exclude<ChangeSource, Own>;
 const isPaired = (of: ChangeSource): of is Paired => ['turn', 'checkpoints', 'worktree'].includes(of.kind);
+
+export interface GitRoom extends Git {
+  /** What a worktree is made of. @throws Refusal as status, checkpoint_too_large */
+  source(root: Root, signal: AbortSignal): Promise<Source>;
+  close(): void;
+}
 
 /** `directory` is the bridge's own, for shadows; `privateDirectories` are never a repository's. */
 export const createGit = (parts: {
@@ -37,22 +47,44 @@ export const createGit = (parts: {
   readonly directory: string;
   readonly privateDirectories: readonly string[];
   readonly pairOf: PairOf;
-}): Git & { close(): void } => {
+  /** Object stores that a workspace's repository was made to borrow from. */
+  readonly lends?: (workspaceId: string) => readonly string[];
+}): GitRoom => {
   const { run, pairOf } = parts;
   const shadows = new Shadows(run, parts.directory);
   const distances = new Map<string, { pair: string; ahead: number; behind: number }>();
 
-  const once = async <T>(root: Root, signal: AbortSignal, use: (repository: Repository) => Promise<T>): Promise<T> => {
-    root.check();
-    const layout = locate(root.path, parts.privateDirectories);
+  const at = async <T>(
+    root: Root,
+    place: string,
+    layout: Layout,
+    signal: AbortSignal,
+    use: (repository: Repository) => Promise<T>,
+  ): Promise<T> => {
+    const within: Repository['within'] = async (path, useInner) => {
+      if (layout.tree.stat(`${path}/.git`) === null) return null;
+      const inner = locate(join(layout.top, path), parts.privateDirectories);
+      return at(root, `${place} ${path}`, inner, signal, useInner);
+    };
     try {
       const head = readHead(layout);
-      return await shadows.with(root.workspaceId, layout, head, signal, (shadow) =>
-        use(repositoryOf(run, root, layout, head, shadow, signal)),
+      checkObjects(layout);
+      return await shadows.with(place, layout, head, signal, (shadow) =>
+        use({ ...repositoryOf(run, root, layout, head, shadow, signal), within }),
       );
     } finally {
       layout.close();
     }
+  };
+  const once = async <T>(root: Root, signal: AbortSignal, use: (repository: Repository) => Promise<T>): Promise<T> => {
+    root.check();
+    return at(
+      root,
+      root.workspaceId,
+      locate(root.path, parts.privateDirectories, parts.lends?.(root.workspaceId)),
+      signal,
+      use,
+    );
   };
   // What is written to meanwhile is looked at once more; then it is said.
   const open: typeof once = async (root, signal, use) => {
@@ -64,30 +96,18 @@ export const createGit = (parts: {
     }
   };
 
-  const distance = async (
-    repository: Repository,
-  ): Promise<Extract<GitStatus['head'], { kind: 'branch' }>['upstream']> => {
-    const { head, layout, shadow, root } = repository;
-    if (head.kind !== 'branch' || head.commit === null) return undefined;
-    const upstream = upstreamOf(shadow.config, head.ref);
-    const commit = upstream === null ? null : readRef(layout, upstream);
-    if (upstream === null || commit === null) return undefined;
-    const name = upstream.replace(/^refs\/(heads|remotes)\//, '').slice(0, 500);
-    const pair = `${head.commit}...${commit}`;
-    const known = distances.get(root.workspaceId);
-    if (known?.pair === pair) return { name, ahead: known.ahead, behind: known.behind };
+  // Counted once for each pair of commits: it is a walk through the history.
+  const distance: Distance = async (repository, pair) => {
+    const known = distances.get(repository.root.workspaceId);
+    if (known?.pair === pair) return known;
     const output = await repository.run(['rev-list', '--left-right', '--count', '--end-of-options', pair, '--']);
     const [ahead = 0, behind = 0] = output.toString('latin1').split('\t').map(Number);
-    distances.set(root.workspaceId, { pair, ahead, behind });
-    return { name, ahead, behind };
+    distances.set(repository.root.workspaceId, { pair, ahead, behind });
+    return { ahead, behind };
   };
 
   return {
-    status: (root, signal) =>
-      open(root, signal, async (repository) => {
-        const [lists, upstream] = await Promise.all([statusOf(repository), distance(repository)]);
-        return fitting(await statusAnswer(repository, lists, upstream));
-      }),
+    status: (root, signal) => open(root, signal, async (repository) => fitting(await overviewOf(repository, distance))),
     changes: async (root, of, signal) => {
       if (isPaired(of))
         return fitting({ entries: await changesBetween(run, await pairOf(root, of, signal), signal), notes: [] });
@@ -118,6 +138,7 @@ export const createGit = (parts: {
         const [found, entries] = await Promise.all([commitOf(repository.run, commit), changesOf(comparison)]);
         return fitting({ ...found, entries, notes: [] });
       }),
+    source: (root, signal) => open(root, signal, sourceOf),
     close: () => shadows.close(),
   };
 };
@@ -129,7 +150,7 @@ const repositoryOf = (
   head: Head,
   shadow: Shadow,
   signal: AbortSignal,
-): Repository => {
+): Omit<Repository, 'within'> => {
   const prefix = Buffer.from(layout.prefix);
   const place = { gitDirectory: shadow.directory, workTree: layout.top, objects: [shadow.objects], signal };
   return {
@@ -147,92 +168,45 @@ const repositoryOf = (
   };
 };
 
+const sourceOf = async ({ head, layout, shadow, run }: Repository): Promise<Source> => {
+  const { commit } = head;
+  if (commit === null)
+    throw new Refusal('unsupported_git_state', { message: 'There is no commit in this repository yet.' });
+  const listed = await run(['ls-tree', '-r', '-l', '-z', '--end-of-options', commit]);
+  // A submodule has no size.
+  const entries = listed.toString('latin1').split('\0').slice(0, -1);
+  const sizes = entries.map((entry) => Number(/ +(\d+)\t/.exec(entry)?.[1] ?? 0));
+  const bytes = sizes.reduce((sum, size) => sum + size, 0);
+  if (sizes.length > limits.checkpointFiles || bytes > limits.checkpointBytes)
+    throw new Refusal('checkpoint_too_large');
+  return {
+    commit,
+    objects: checkObjects(layout),
+    objectFormat: shadow.objectFormat,
+    prefix: layout.prefix,
+    config: shadow.config,
+    exclude: layout.common.read('info/exclude'),
+    shallow: layout.common.read('shallow'),
+  };
+};
+
 /** A list that does not fit a frame is refused as a whole. */
 const fitting = <T>(answer: T): T => {
   if (Buffer.byteLength(JSON.stringify(answer)) <= limits.frameBytes - 64 * 1024) return answer;
   throw new Refusal('git_output_too_large');
 };
 
-const statusOf = async ({ run, shadow, prefix, scope, isSecret }: Repository): Promise<StatusLists> => {
-  // Telling what was renamed takes contents that a partial clone may not have.
-  const renames = shadow.partial ? '--no-renames' : '--find-renames=50%';
-  const fixed = ['--porcelain=v2', '-z', '--untracked-files=all', '--ignore-submodules=dirty', '--no-column'];
-  return parseStatus(await run(['status', ...fixed, renames, ...scope]), prefix, isSecret);
-};
-
-const statusAnswer = async (
-  repository: Repository,
-  lists: StatusLists,
-  upstream: Extract<GitStatus['head'], { kind: 'branch' }>['upstream'],
-): Promise<GitStatus> => {
-  const { head, layout, shadow } = repository;
-  return {
-    head:
-      head.kind === 'detached'
-        ? head
-        : {
-            kind: 'branch',
-            name: head.ref.replace(/^refs\/heads\//, '').slice(0, 500),
-            commit: head.commit,
-            ...(upstream !== undefined && { upstream }),
-          },
-    topLevel: layout.prefix === '' ? 'here' : 'above',
-    objectFormat: shadow.objectFormat,
-    underWay: underWay(layout),
-    worktree: layout.linked,
-    sparse: shadow.sparse,
-    ...lists,
-    notes: await notesOf(repository, lists),
-  };
-};
-
-const marks = [
-  ['rebase-merge', 'rebase'],
-  ['rebase-apply', 'rebase'],
-  ['MERGE_HEAD', 'merge'],
-  ['CHERRY_PICK_HEAD', 'cherry_pick'],
-  ['REVERT_HEAD', 'revert'],
-  ['BISECT_LOG', 'bisect'],
-] as const;
-const underWay = ({ own }: Layout): GitStatus['underWay'] => marks.find(([name]) => own.has(name))?.[1] ?? null;
-
-const notesOf = async ({ run, layout, shadow }: Repository, { unstaged }: StatusLists): Promise<string[]> => {
-  const compared = unstaged.filter(({ state, what }) => state === 'modified' && what === 'file');
-  const mayBe = shadow.attributes || unstaged.some(({ path }) => path?.endsWith('.gitattributes') === true);
-  const filtered = mayBe
-    ? (
-        await filters(
-          run,
-          compared.map(({ id }) => bytesOf(id)),
-        )
-      ).size
-    : 0;
-  const count = filtered === 1 ? '1 file goes' : `${filtered} files go`;
-  return [
-    ...shadow.notes,
-    ...(filtered > 0
-      ? [`${count} through a program of the repository, which is not run: whether they really changed is not known.`]
-      : []),
-    ...(layout.tree.has('.gitmodules')
-      ? ['Submodules are compared by their commit alone: changes inside of them are not looked for.']
-      : []),
-    ...(shadow.partial
-      ? ['Some objects of this repository are only on its server, which is not asked. Renames are not looked for.']
-      : []),
-  ];
-};
-
 const changes = async (repository: Repository, of: Own): Promise<Answer<'git.changes'>> => {
   const counted = changesOf(await comparisonOf(repository, of));
   if (of.kind !== 'unstaged')
     return { entries: (await counted).filter(({ state }) => state !== 'conflict'), notes: [] };
-  const [lists, compared] = await Promise.all([statusOf(repository), counted]);
+  const [{ unstaged, notes }, compared] = await Promise.all([listsOf(repository), counted]);
   const lines = new Map(compared.map((entry) => [entry.id, entry]));
-  const entries = lists.unstaged.map((entry) => {
+  const entries = unstaged.map((entry) => {
     const { added, removed } = lines.get(entry.id) ?? {};
     return added === undefined || removed === undefined ? entry : { ...entry, added, removed };
   });
-  return { entries, notes: await notesOf(repository, lists) };
+  return { entries, notes };
 };
 
 const comparisonOf = async (repository: Repository, of: Own): Promise<Comparison> => {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { RunGit } from './contract.ts';
-import { checkNamed, checkObjects, unsupported, type Layout } from './layout.ts';
+import { checkNamed, unsupported, type Layout } from './layout.ts';
 import { reftable, type Head } from './refs.ts';
 
 export type Config = ReadonlyMap<string, string>;
@@ -49,22 +49,20 @@ export class Shadows {
     this.#directory = directory;
   }
 
-  /** Runs `use` with a shadow of the repository as it is. @throws Refusal unsupported_git_state, repository_changed */
+  /** Runs `use` with a shadow of the repository as it is; `place` names it among the others. @throws Refusal unsupported_git_state, repository_changed */
   async with<T>(
-    workspaceId: string,
+    place: string,
     layout: Layout,
     head: Head,
     signal: AbortSignal,
     use: (shadow: Shadow) => Promise<T>,
   ): Promise<T> {
     // One after another: two callers must not both make it.
-    const turn = (this.#turns.get(workspaceId) ?? Promise.resolve()).then(() =>
-      this.#current(workspaceId, layout, head, signal),
-    );
+    const turn = (this.#turns.get(place) ?? Promise.resolve()).then(() => this.#current(place, layout, head, signal));
     const settled = turn.catch(() => undefined);
-    this.#turns.set(workspaceId, settled);
+    this.#turns.set(place, settled);
     void settled.then(() => {
-      if (this.#turns.get(workspaceId) === settled) this.#turns.delete(workspaceId);
+      if (this.#turns.get(place) === settled) this.#turns.delete(place);
     });
     const held = await turn;
     try {
@@ -82,20 +80,20 @@ export class Shadows {
     this.#configs.clear();
   }
 
-  async #current(workspaceId: string, layout: Layout, head: Head, signal: AbortSignal): Promise<Held> {
+  async #current(place: string, layout: Layout, head: Head, signal: AbortSignal): Promise<Held> {
     const key = keyOf(layout, head);
-    const before = this.#held.get(workspaceId);
+    const before = this.#held.get(place);
     if (before?.key === key) {
       before.users += 1;
       return before;
     }
-    const shadow = await this.#make(workspaceId, layout, head, signal);
+    const shadow = await this.#make(place, layout, head, signal);
     if (keyOf(layout, head) !== key) {
       rmSync(shadow.directory, { recursive: true, force: true });
       throw new Refusal('repository_changed');
     }
     const held = { key, shadow, users: 1, replaced: false };
-    this.#held.set(workspaceId, held);
+    this.#held.set(place, held);
     if (before !== undefined) {
       before.replaced = true;
       drop(before);
@@ -103,10 +101,10 @@ export class Shadows {
     return held;
   }
 
-  async #make(workspaceId: string, layout: Layout, head: Head, signal: AbortSignal): Promise<Shadow> {
+  async #make(place: string, layout: Layout, head: Head, signal: AbortSignal): Promise<Shadow> {
     if (this.#made === 0) rmSync(this.#directory, { recursive: true, force: true });
     this.#made += 1;
-    const directory = join(this.#directory, workspaceId, String(this.#made));
+    const directory = join(this.#directory, String(this.#made));
     for (const name of ['objects', 'refs', 'info']) mkdirSync(join(directory, name), { recursive: true, mode: 0o700 });
     try {
       const put = (name: string, content: string | Uint8Array): void => {
@@ -114,7 +112,7 @@ export class Shadows {
       };
       put('HEAD', head.commit === null ? 'ref: refs/heads/unborn\n' : `${head.commit}\n`);
       put('config', '[core]\n\trepositoryformatversion = 0\n');
-      const config = await this.#config(workspaceId, directory, layout, signal);
+      const config = await this.#config(place, directory, layout, signal);
       const read = understood(layout, config);
       put('config', configText(config, read));
       const attributes = copy(layout, put, directory, read.sparse);
@@ -125,14 +123,14 @@ export class Shadows {
     }
   }
 
-  async #config(workspaceId: string, directory: string, layout: Layout, signal: AbortSignal): Promise<Config> {
+  async #config(place: string, directory: string, layout: Layout, signal: AbortSignal): Promise<Config> {
     const key = `${layout.common.revision('config')} ${layout.own.revision('config.worktree')}`;
-    const before = this.#configs.get(workspaceId);
+    const before = this.#configs.get(place);
     if (before?.key === key) return before.config;
     const common = await this.#parse(directory, layout.common.read('config'), signal);
     const ofTree = isTrue(common.get('extensions.worktreeconfig')) ? layout.own.read('config.worktree') : null;
     const config = new Map([...common, ...(ofTree === null ? [] : await this.#parse(directory, ofTree, signal))]);
-    this.#configs.set(workspaceId, { key, config });
+    this.#configs.set(place, { key, config });
     return config;
   }
 
@@ -141,17 +139,21 @@ export class Shadows {
     if (text === null) return new Map();
     const args = ['config', '--file', '-', '--no-includes', '--null', '--list'];
     const { stdout } = await this.#run({ gitDirectory: directory, workTree: null, args, input: text, signal });
-    const entries = stdout.toString('utf8').split('\0').slice(0, -1);
-    const config = new Map<string, string>();
-    for (const entry of entries) {
-      const at = entry.indexOf('\n');
-      const [key, value] = at === -1 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
-      const before = key.endsWith('.fetch') ? config.get(key) : undefined;
-      config.set(key, before === undefined ? value : `${before}\n${value}`);
-    }
-    return config;
+    return configOf(stdout);
   }
 }
+
+/** What `git config --null --list` prints. Of what is given several times the last counts; `fetch` keeps all, as lines. */
+export const configOf = (output: Buffer): Config => {
+  const config = new Map<string, string>();
+  for (const entry of output.toString('utf8').split('\0').slice(0, -1)) {
+    const at = entry.indexOf('\n');
+    const [key, value] = at === -1 ? [entry, 'true'] : [entry.slice(0, at), entry.slice(at + 1)];
+    const before = key.endsWith('.fetch') ? config.get(key) : undefined;
+    config.set(key, before === undefined ? value : `${before}\n${value}`);
+  }
+  return config;
+};
 
 const drop = (held: Held): void => {
   if (held.replaced && held.users === 0) rmSync(held.shadow.directory, { recursive: true, force: true });
@@ -170,7 +172,7 @@ const keyOf = (layout: Layout, head: Head): string =>
 const isTrue = (value: string | undefined): boolean => value !== undefined && /^(true|yes|on|1)$/i.test(value);
 const boolean = /^(true|yes|on|1|false|no|off|0)$/i;
 /** The closed list: what decides how files are compared, and nothing that runs or points anywhere. */
-const allowed: readonly (readonly [name: string, values: RegExp])[] = [
+export const allowed: readonly (readonly [name: string, values: RegExp])[] = [
   ['core.filemode', boolean],
   ['core.ignorecase', boolean],
   ['core.precomposeunicode', boolean],
@@ -194,7 +196,6 @@ type Understood = Pick<Shadow, 'objectFormat' | 'sparse' | 'partial' | 'notes'>;
 
 const understood = (layout: Layout, config: Config): Understood => {
   checkNamed(layout, config.get('core.worktree'));
-  checkObjects(layout);
   const extensions = [...config.keys()].filter((key) => key.startsWith('extensions.')).map((key) => key.slice(11));
   if (!['files', undefined].includes(config.get('extensions.refstorage'))) throw reftable();
   const format = config.get('extensions.objectformat') ?? 'sha1';

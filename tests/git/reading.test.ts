@@ -336,12 +336,37 @@ describe('F-22 differences', () => {
       ['module', 'submodule', 'modified', true],
       ['nested', 'submodule', 'untracked', undefined],
     ]);
-    expect(status.notes.join(' ')).toContain('Submodules are compared by their commit alone');
+    expect(status.notes).toEqual([]);
     const { content } = await room.diff(unstaged, idOf('module'));
     expect(content).toEqual({ kind: 'submodule', oldCommit: one, newCommit: two });
     expect((await room.diff(unstaged, idOf('nested'))).content.kind).toBe('submodule');
     // The submodule itself is a workspace, too: its git directory names it.
     expect(await openRoom(join(repository.path, 'module')).status()).toMatchObject({ head: { commit: two } });
+  });
+
+  test('what changed inside of a submodule is told, its commit unchanged', async () => {
+    const repository = makeRepository();
+    const inner = repositoryAt(join(repository.base, 'inner'), repository.base);
+    mkdirSync(inner.path);
+    inner.git('init', '-q', '--initial-branch=main');
+    const commit = inner.commit('one', { a: '1\n' });
+    for (const name of ['clean', 'edited', 'more'])
+      repository.git('-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', inner.path, name);
+    repository.commit('first');
+    repository.write({ 'edited/a': '2\n', 'more/new': '', 'more/a': '2\n' });
+    const room = openRoom(repository.path);
+    const { unstaged: list } = await room.status();
+    expect(list.map(({ name, submodule }) => [name, submodule])).toEqual([
+      ['edited', { commitChanged: false, modified: true, untracked: false }],
+      ['more', { commitChanged: false, modified: true, untracked: true }],
+    ]);
+    const { content } = await room.diff(unstaged, idOf('edited'));
+    expect(content).toEqual({ kind: 'submodule', oldCommit: commit, newCommit: commit });
+    expect((await room.changes(unstaged)).map(({ name }) => name)).toEqual(['edited', 'more']);
+    // One that cannot be looked into is named; what .gitmodules says of other places is no submodule.
+    writeFileSync(join(repository.path, 'edited/.git'), 'gitdir: /\n');
+    repository.write({ '.gitmodules': '[submodule "x"]\n\tpath = ../inner\n[submodule "y"]\n\tpath = edited\n' });
+    expect((await room.status()).notes).toEqual(['The submodule edited could not be looked into.']);
   });
 
   test('LFS pointers in the folder are labelled, not compared', async () => {
