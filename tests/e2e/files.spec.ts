@@ -42,11 +42,7 @@ const test = base.extend<{ scene: Scene }>({
     write('dist/built.js', 'parseDate\n');
     write('logo.png', png);
     write('blob.bin', Buffer.from(Array.from({ length: 600 }, (_, at) => at % 256)));
-    write('large.log', `${'x'.repeat(60)}\n`.repeat(300_000));
     symlinkSync('/etc', join(folder, 'outside'));
-    execFileSync('sh', ['-c', 'mkdir many && cd many && seq -f "file-%05g.txt" 1 20000 | xargs touch'], {
-      cwd: folder,
-    });
     const client = await bridge.client();
     const { workspaceId } = await client.change('workspace.open', { path: folder });
     const { agentId } = await client.change('agent.add', {
@@ -178,7 +174,8 @@ test('contents are searched, and a line that was found is opened', async ({ scen
   await expect(panel(page).getByRole('status')).toContainText('takes too long', { timeout: 20_000 });
 });
 
-test('pictures, bytes, secrets and files of any length have their own view', async ({ scene: { page } }) => {
+test('pictures, bytes, secrets and files of any length have their own view', async ({ scene: { page, folder } }) => {
+  writeFileSync(join(folder, 'large.log'), `${'x'.repeat(60)}\n`.repeat(300_000));
   await show(page);
   const view = async (name: string): Promise<void> => {
     const back = panel(page).getByRole('button', { name: 'Back to the list' });
@@ -211,7 +208,10 @@ test('pictures, bytes, secrets and files of any length have their own view', asy
   ).toContainText('xxxx');
 });
 
-test('a folder of 20,000 entries scrolls to its end', async ({ scene: { page } }) => {
+test('a folder of 20,000 entries scrolls to its end', async ({ scene: { page, folder } }) => {
+  mkdirSync(join(folder, 'many'));
+  for (let file = 1; file <= 20_000; file += 1)
+    writeFileSync(join(folder, 'many', `file-${String(file).padStart(5, '0')}.txt`), '');
   await show(page);
   await item(page, 'many').click();
   await expect(item(page, 'file-00001.txt')).toBeVisible();
@@ -242,6 +242,31 @@ test('what changes on disk is noticed, in the tree and in the file that is read'
   await panel(page).getByRole('button', { name: 'Read again' }).click();
   await expect(line(page, 'added later')).toBeVisible();
   await expect(panel(page)).not.toContainText('This file changed on disk.');
+});
+
+test('what git says stands beside the names, and with room the tree stays beside the file', async ({ scene }) => {
+  const { page, folder } = scene;
+  const git = (...argv: string[]): void =>
+    void execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b', ...argv], { cwd: folder });
+  git('init', '-q');
+  git('add', '.');
+  git('commit', '-q', '-m', 'one');
+  appendFileSync(join(folder, 'src/date.ts'), 'export const last = 0;\n');
+  writeFileSync(join(folder, 'src/new.ts'), '');
+  await show(page);
+  await expect(item(page, 'src').getByLabel('has changes')).toBeVisible();
+  await item(page, 'src').click();
+  await expect(item(page, 'date.ts').getByLabel('modified')).toHaveText('M');
+  await expect(item(page, 'new.ts').getByLabel('new')).toHaveText('N');
+  await item(page, 'date.ts').click();
+  await page.getByRole('separator').focus();
+  for (let step = 0; step < 20; step += 1) await page.keyboard.press('ArrowLeft');
+  await expect(line(page, 'day1 =')).toBeVisible();
+  await expect(item(page, 'new.ts')).toBeVisible();
+  await shoot(page, 'wide');
+  await expectAccessible(page);
+  git('commit', '-q', '-am', 'two');
+  await expect(item(page, 'date.ts').getByLabel('modified')).toHaveCount(0, { timeout: 20_000 });
 });
 
 test('on a phone one thing is seen at a time, and nothing is wider than the screen', async ({ scene: { page } }) => {
