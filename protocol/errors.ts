@@ -82,6 +82,7 @@ export const errors = {
   repository_changed: ['The repository changed while it was read.', true],
   checkpoint_unavailable: ['This checkpoint does not exist any more.', false],
   checkpoint_too_large: ['This folder is too large for checkpoints.', false],
+  worktree_unsaved: ['This worktree has changes that were not brought back.', false],
   worktree_moved: ['The files changed since this was shown. Nothing was written; look again.', false],
   // terminals
   terminal_limit: ['As many terminals as allowed are open. Close one first.', false],

@@ -260,6 +260,8 @@ export const eventData = {
     agentId: text(100),
     agentTitle: text(200),
     title: text(limits.titleUnits),
+    /** The conversation it continues. */
+    parentId: z.optional(text(100)),
   }),
   'conversation.renamed': z.strictObject({
     title: text(limits.titleUnits),

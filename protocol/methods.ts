@@ -12,6 +12,7 @@ import { receiptMethods } from './methods/receipt.ts';
 import { terminalMethods } from './methods/terminal.ts';
 import { trustMethods } from './methods/trust.ts';
 import { workspaceMethods } from './methods/workspace.ts';
+import { worktreeMethods } from './methods/worktree.ts';
 import type { z } from './schema.ts';
 
 export const methods = {
@@ -24,6 +25,7 @@ export const methods = {
   ...gitMethods,
   ...terminalMethods,
   ...trustMethods,
+  ...worktreeMethods,
 } as const satisfies Record<string, Method>;
 
 export type MethodName = keyof typeof methods;

@@ -36,6 +36,7 @@ import { recoverTranscripts } from '../ledger/recover.ts';
 import { createCheckpoints } from '../git/checkpoints.ts';
 import { createGit } from '../git/repository.ts';
 import { makeRunGit } from '../git/spawn.ts';
+import { createWorktrees } from '../git/worktrees.ts';
 import { createTerminals } from '../terminals/terminals.ts';
 import type { Trust } from '../trust/contract.ts';
 import { createTrust } from '../trust/trust.ts';
@@ -148,7 +149,23 @@ export const compose = async (options: {
     run: runGit,
     directory: join(directories.private, 'shadows'),
     privateDirectories: hidden,
-    pairOf: (root, of, signal) => fileCheckpoints.pairOf(root, of, signal),
+    pairOf: async (root, of, signal) =>
+      of.kind === 'worktree'
+        ? worktrees.pairOf(root, of.conversationId, signal)
+        : fileCheckpoints.pairOf(root, of, signal),
+    lends: (workspaceId) => worktrees.lends(workspaceId),
+  });
+  const worktrees = createWorktrees({
+    ledger,
+    seal,
+    run: runGit,
+    git,
+    checkpoints: fileCheckpoints,
+    workspaces,
+    directory: join(directories.state, 'worktrees'),
+    now,
+    uuid,
+    log: (message, error) => log({ event: 'worktrees', message, error }),
   });
   const terminals = createTerminals({
     ledger,
@@ -196,6 +213,7 @@ export const compose = async (options: {
     trust,
     git,
     checkpoints: fileCheckpoints,
+    worktrees,
     terminals,
     describe,
     // As commands are run: the bridge's own Node first (W-06).
@@ -218,9 +236,11 @@ export const compose = async (options: {
       rulebook.install(tx);
       recoverTranscripts(tx);
       fileCheckpoints.recover(tx);
+      worktrees.recover(tx);
       pauseQueues(tx);
       for (const { marker } of tx.processes()) tx.removeProcess(marker);
     });
+    worktrees.sweep().catch((error: unknown) => log({ event: 'worktrees', error }));
     fileCheckpoints.sweep().catch((error: unknown) => log({ event: 'checkpoints', error }));
     checkpoints = await openCheckpoints({
       ledger,

@@ -156,7 +156,10 @@ export const createCommands = (
       await conversations.get(params.conversationId).close('operator');
       return conversations.summary(params.conversationId);
     },
-    'conversation.create': ({ params, operation }) => conversations.create(params, operation),
+    'conversation.create': async ({ params, operation, actor }) => {
+      const made = await conversations.create(params, operation, actor);
+      return params.worktree === true ? changed('receipts', made) : made;
+    },
     'conversation.delete': async ({ params, operation }) => {
       await conversations.remove(params.conversationId, operation);
       return {};
@@ -369,6 +372,28 @@ export const createCommands = (
       await rooms.terminals.closeAll(params.workspaceId);
       return changed('workspaces', await workspaces.reset(params.workspaceId));
     },
+
+    'worktree.bring': async ({ params, actor, operation }) => {
+      const { workspaceId, worktree } = conversations.summary(params.conversationId);
+      // Neither is half-written, and nobody writes in the folder that is written into.
+      const both = [workspaceId, worktree?.parentWorkspaceId ?? workspaceId];
+      if (both.some((each) => conversations.active(each).some(({ busy }) => busy))) throw new Refusal('turn_active');
+      const store = (tx: Tx, answer: Answer<'worktree.bring'>): void => operation.store(tx, answer);
+      return changed('receipts', await rooms.worktrees.bring(actor, params, store));
+    },
+    'worktree.plan': ({ params, signal }) => rooms.worktrees.plan(params, signal),
+    'worktree.remove': async ({ params, actor, operation }) => {
+      const { workspaceId, worktree } = conversations.summary(params.conversationId);
+      if (worktree !== undefined) {
+        const active = conversations.active(workspaceId);
+        if (active.some(({ busy }) => busy)) throw new Refusal('conversation_active');
+        await Promise.all(active.map((each) => each.close('operator')));
+        await rooms.terminals.closeAll(workspaceId);
+      }
+      const store = (tx: Tx, answer: Answer<'worktree.remove'>): void => operation.store(tx, answer);
+      const answer = await rooms.worktrees.remove(actor, params, store);
+      return changed('conversations', changed('receipts', answer));
+    },
   };
 
   const changed = <T>(topic: Parameters<typeof ledger.feed.invalidate>[0], answer: T): T => {
@@ -394,7 +419,8 @@ export const createCommands = (
     if (!methods[method].mutates || key === undefined) {
       return (await run({ params, actor, sink, signal, operation: noOperation })) as Record<string, unknown>;
     }
-    const asked = { key, method, params, external: external.has(method) };
+    const makesFolder = method === 'conversation.create' && (params as Params<typeof method>).worktree === true;
+    const asked = { key, method, params, external: external.has(method) || makesFolder };
     const answer = await operations.run(
       asked,
       async (operation) => (await run({ params, actor, sink, signal, operation })) as object,

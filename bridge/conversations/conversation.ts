@@ -109,12 +109,8 @@ export class Conversation {
   summary(row: ConversationRow = this.#row()): ConversationSummary {
     const pendingApprovals = this.#rooms.ledger.read.pendingApprovals(this.id);
     const live = this.#seat.process !== null;
-    return summarise(row, this.#header.current, {
-      state: this.#state(pendingApprovals),
-      live,
-      pendingApprovals,
-      problem: null,
-    });
+    const now = { state: this.#state(pendingApprovals), live, pendingApprovals, problem: null };
+    return summarise(row, this.#header.current, now, this.#rooms.worktrees.info(this.id));
   }
 
   #state(pendingApprovals: number): ConversationSummary['state'] {

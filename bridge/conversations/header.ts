@@ -29,9 +29,16 @@ export interface Header {
   readonly acceptUnrestricted: boolean;
   /** Given by the operator or the agent; the first prompt no longer names the conversation. */
   readonly titled: boolean;
+  /** The conversation it was continued from. */
+  readonly parentId: string | null;
 }
 
-export const newHeader = (choice: { acceptUnrestricted: boolean; titled: boolean; modeId: string | null }): Header => ({
+export const newHeader = (choice: {
+  acceptUnrestricted: boolean;
+  titled: boolean;
+  modeId: string | null;
+  parentId?: string | null;
+}): Header => ({
   enforcement: null,
   enforcementWhy: null,
   containment: null,
@@ -47,6 +54,7 @@ export const newHeader = (choice: { acceptUnrestricted: boolean; titled: boolean
   queuePaused: false,
   acceptUnrestricted: choice.acceptUnrestricted,
   titled: choice.titled,
+  parentId: choice.parentId ?? null,
 });
 
 /** Written by `JSON.stringify` of a Header by this bridge alone; a later version adds members with a default here. */

@@ -5,7 +5,8 @@
 import { Refusal } from '#protocol/errors.ts';
 import type { ConversationSummary } from '#protocol/methods/conversation.ts';
 import type { Params } from '#protocol/methods.ts';
-import type { ConversationRow } from '../ledger/contract.ts';
+import type { Actor } from '#protocol/actor.ts';
+import type { ConversationRow, Tx } from '../ledger/contract.ts';
 import { Conversation } from './conversation.ts';
 import { newHeader, readHeader } from './header.ts';
 import type { Operation } from './operations.ts';
@@ -55,6 +56,7 @@ export class Conversations {
   /** Why nothing can be sent here, in plain words. Looks at the folder, so only for one conversation at a time. */
   #problem(row: ConversationRow): string | null {
     if (this.#rooms.agents.get(row.agentId) === null) return `The agent "${row.agentTitle}" is not set up any more.`;
+    if (this.#rooms.worktrees.info(row.conversationId)?.removed === true) return 'Its worktree was removed.';
     try {
       this.#rooms.workspaces.root(row.workspaceId).check();
       return null;
@@ -68,7 +70,8 @@ export class Conversations {
     const open = this.#open.get(row.conversationId);
     if (open !== undefined) return open.summary(row);
     const pendingApprovals = this.#rooms.ledger.read.pendingApprovals(row.conversationId);
-    return summarise(row, readHeader(row.header), { state: 'idle', live: false, pendingApprovals, problem: null });
+    const now = { state: 'idle', live: false, pendingApprovals, problem: null } as const;
+    return summarise(row, readHeader(row.header), now, this.#rooms.worktrees.info(row.conversationId));
   }
 
   list(params: Params<'conversation.list'>, maxRows: number): { conversations: ConversationSummary[]; more: boolean } {
@@ -82,9 +85,13 @@ export class Conversations {
     return { conversations: rows.slice(0, limit).map((row) => this.#summarise(row)), more: rows.length > limit };
   }
 
-  /** Takes the lease first, then writes (W-02). @throws Refusal unknown_agent, forbidden, workspace_* */
-  async create(params: Params<'conversation.create'>, operation: Operation | null): Promise<ConversationSummary> {
-    const { ledger, agents, workspaces, uuid, now } = this.#rooms;
+  /** Takes the lease first, then writes (W-02). @throws Refusal unknown_agent, forbidden, workspace_*, as `Worktrees.make` */
+  async create(
+    params: Params<'conversation.create'>,
+    operation: Operation | null,
+    actor: Actor,
+  ): Promise<ConversationSummary> {
+    const { ledger, agents, workspaces, worktrees, uuid } = this.#rooms;
     const root = workspaces.root(params.workspaceId);
     root.check();
     const agent = agents.get(params.agentId);
@@ -94,40 +101,55 @@ export class Conversations {
         message: `${agent.title} may act without asking: ${agent.enforcementWhy} Accept that to start it.`,
       });
     }
-    const title = params.title ?? 'New conversation';
+    const { parentId } = params;
+    const parent = parentId === undefined ? null : ledger.read.conversation(parentId);
+    if (parentId !== undefined && parent?.workspaceId !== params.workspaceId) throw new Refusal('unknown_conversation');
+    const conversationId = uuid();
+    const store = (tx: Tx, where: { workspaceId: string; path: string }): ConversationSummary =>
+      this.#put(tx, { ...params, ...where, conversationId, agentTitle: agent.title }, operation);
+    let summary: ConversationSummary;
+    if (params.worktree === true) {
+      if (parent === null || parentId === undefined) throw new Refusal('bad_request');
+      const title = params.title ?? parent.title;
+      summary = await worktrees.make(actor, { conversationId, parentId, title }, store);
+    } else summary = await ledger.commit((tx) => store(tx, { workspaceId: params.workspaceId, path: root.path }));
+    ledger.feed.invalidate('conversations');
+    return summary;
+  }
+
+  #put(
+    tx: Tx,
+    made: Params<'conversation.create'> & { conversationId: string; path: string; agentTitle: string },
+    operation: Operation | null,
+  ): ConversationSummary {
+    const { conversationId, workspaceId, agentId, agentTitle, parentId } = made;
+    const title = made.title ?? 'New conversation';
     const header = newHeader({
-      acceptUnrestricted: params.acceptUnrestricted === true,
-      titled: params.title !== undefined,
-      modeId: params.modeId ?? null,
+      acceptUnrestricted: made.acceptUnrestricted === true,
+      titled: made.title !== undefined,
+      modeId: made.modeId ?? null,
+      parentId: parentId ?? null,
     });
-    const row = {
-      conversationId: uuid(),
-      workspaceId: params.workspaceId,
-      workspacePath: root.path,
-      title,
-      agentId: agent.agentId,
-      agentTitle: agent.title,
-      createdAt: now(),
+    const workspacePath = made.path;
+    tx.putConversation({
+      ...{ conversationId, workspaceId, workspacePath, title, agentId, agentTitle },
+      createdAt: this.#rooms.now(),
       archived: false,
       sessionId: null,
       lastStop: null,
       header: JSON.stringify(header),
-    };
-    const summary = await ledger.commit((tx) => {
-      tx.putConversation(row);
-      const { workspaceId, workspacePath, agentId, agentTitle } = row;
-      tx.append(row.conversationId, {
-        type: 'conversation.created',
-        data: { workspaceId, workspacePath, agentId, agentTitle, title },
-      });
-      const stored = tx.conversation(row.conversationId);
-      if (stored === null) throw new Error('a conversation just written cannot be read');
-      const answer = summarise(stored, header, { state: 'idle', live: false, pendingApprovals: 0, problem: null });
-      operation?.store(tx, answer);
-      return answer;
     });
-    ledger.feed.invalidate('conversations');
-    return summary;
+    const child = parentId === undefined ? {} : { parentId };
+    tx.append(conversationId, {
+      type: 'conversation.created',
+      data: { workspaceId, workspacePath, agentId, agentTitle, title, ...child },
+    });
+    const stored = tx.conversation(conversationId);
+    if (stored === null) throw new Error('a conversation just written cannot be read');
+    const now = { state: 'idle', live: false, pendingApprovals: 0, problem: null } as const;
+    const answer = summarise(stored, header, now, this.#rooms.worktrees.info(conversationId));
+    operation?.store(tx, answer);
+    return answer;
   }
 
   async archive(conversationId: string, archived: boolean): Promise<ConversationSummary> {
@@ -146,6 +168,11 @@ export class Conversations {
   async remove(conversationId: string, operation: Operation): Promise<void> {
     const conversation = this.get(conversationId);
     if (conversation.busy) throw new Refusal('conversation_active');
+    // Without its conversation nobody could bring back what is in it.
+    if (this.#rooms.worktrees.holds(conversationId))
+      throw new Refusal('conversation_active', {
+        message: 'A worktree belongs to this conversation. Remove it first.',
+      });
     await conversation.close('operator');
     await this.#rooms.ledger.commit((tx) => {
       tx.deleteConversation(conversationId);
@@ -177,7 +204,7 @@ export class Conversations {
 }
 
 /** At boot: prompts that waited in a queue wait for the operator now (L-23, G-32). In recovery's transaction. */
-export const pauseQueues = (tx: import('../ledger/contract.ts').Tx): void => {
+export const pauseQueues = (tx: Tx): void => {
   for (const row of tx.conversations({ limit: Number.MAX_SAFE_INTEGER })) {
     const header = readHeader(row.header);
     if (header.queue.length === 0 || header.queuePaused) continue;

@@ -3,7 +3,7 @@ import type { ToolCallState, WordedCommand, Agents } from '../agents/contract.ts
 import type { About, CurrentText, Described, Desk, Program, Rulebook, Seal } from '../approvals/contract.ts';
 import type { Looks, Root, Workspaces } from '../files/contract.ts';
 import type { Ledger } from '../ledger/contract.ts';
-import type { Checkpoints, Git } from '../git/contract.ts';
+import type { Checkpoints, Git, Worktrees } from '../git/contract.ts';
 import type { Terminals } from '../terminals/contract.ts';
 import type { ApprovalFacts } from '#protocol/events.ts';
 import type { Trust as TrustRoom } from '../trust/contract.ts';
@@ -45,6 +45,7 @@ export interface Rooms {
   readonly trust: Trust;
   readonly git: Git;
   readonly checkpoints: Checkpoints;
+  readonly worktrees: Worktrees;
   readonly terminals: Terminals;
   readonly describe: Describe;
   /** What a command would run; null where it is not known. Answers come in the order of the questions. */

@@ -9,10 +9,13 @@ export const summarise = (
   row: ConversationRow,
   header: Header,
   live: Pick<ConversationSummary, 'state' | 'live' | 'pendingApprovals' | 'problem'>,
+  worktree: ConversationSummary['worktree'] = undefined,
 ): ConversationSummary => ({
   conversationId: row.conversationId,
   workspaceId: row.workspaceId,
   workspacePath: row.workspacePath,
+  ...(header.parentId === null ? {} : { parentId: header.parentId }),
+  ...(worktree === undefined ? {} : { worktree }),
   title: row.title,
   agentId: row.agentId,
   agentTitle: row.agentTitle,

@@ -23,6 +23,8 @@ export interface PlanParts {
   readonly links: ReadonlyMap<string, Buffer>;
   /** Paths that something else changed, with the sentence that says so. */
   readonly movedOn: ReadonlyMap<string, string>;
+  /** Paths the caller does not want done, with the reason. */
+  readonly refused?: ReadonlyMap<string, string>;
   /** What the digest is of beside the writes: which restore this is. */
   readonly about: { readonly [name: string]: string };
 }
@@ -60,7 +62,7 @@ const plannedOf = (difference: Difference, parts: PlanParts, removed: ReadonlySe
     what: to === null ? 'remove' : from === null ? 'create' : 'write',
     bytes: to === null ? 0 : (parts.sizes.get(to.oid) ?? 0),
     movedOn: parts.movedOn.get(path) ?? null,
-    refused: obstacle(difference, parts, removed),
+    refused: parts.refused?.get(path) ?? obstacle(difference, parts, removed),
   };
 };
 

@@ -98,8 +98,11 @@ const contentOf = (held: Held, contents: ReadonlyMap<string, Buffer>): EntryCont
 const oidsOf = (steps: readonly Step[]): string[] => steps.flatMap(({ to }) => (to === null ? [] : [to.oid]));
 
 /** Bounded in content, so that a large restore is never in memory as a whole. */
-function* batches(steps: readonly Step[], sizes: ReadonlyMap<string, number>): Generator<Step[]> {
-  let batch: Step[] = [];
+export function* batches<T extends Difference>(
+  steps: readonly T[],
+  sizes: ReadonlyMap<string, number>,
+): Generator<T[]> {
+  let batch: T[] = [];
   let bytes = 0;
   for (const step of steps) {
     const size = step.to === null ? 0 : (sizes.get(step.to.oid) ?? 0);

@@ -44,6 +44,9 @@ export interface Place {
   timer: NodeJS.Timeout | null;
 }
 
+/** What a worktree began with, and what of it was brought back: kept as long as the store. */
+export const pinned = ['base', 'brought'] as const;
+
 export class Shelf {
   readonly #parts: ShelfParts;
   readonly #places = new Map<string, Place>();
@@ -147,6 +150,7 @@ export class Shelf {
       // A restore's own end is kept under the name of the checkpoint before it.
       ...this.#live(place).flatMap(({ store, checkpointId }) => [store, checkpointId]),
       ...place.lent.keys(),
+      ...pinned,
       ...(place.scan === undefined || place.scan === null ? [] : [place.scan.keep]),
     ];
     await place.store.tidy(new Set(kept), new AbortController().signal);

@@ -4,10 +4,10 @@
  * exists wholly or not. Called by conversations (turns) and the command table.
  */
 import { Refusal, type ErrorCode } from '#protocol/errors.ts';
-import type { EventDraft, Outcome } from '#protocol/events.ts';
+import type { EventData, EventDraft, Outcome } from '#protocol/events.ts';
 import { limits } from '#protocol/limits.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
-import type { CheckpointInfo } from '#protocol/methods/git.ts';
+import type { CheckpointInfo, WritePlan } from '#protocol/methods/git.ts';
 import type { Actor } from '#protocol/actor.ts';
 import type { Seal } from '../approvals/contract.ts';
 import type { Root } from '../files/contract.ts';
@@ -33,7 +33,53 @@ export interface CheckpointRoom extends Checkpoints {
   sweep(): Promise<void>;
   /** Waits for what is under way. */
   close(): Promise<void>;
+  readonly shelf: Shelf;
+  /**
+   * Does a plan of a folder, inside `shelf.inOrder` of its conversation: a checkpoint first, signed before and after, one
+   * `restored` event. @throws Refusal digest_mismatch, worktree_moved, not_found
+   */
+  apply(
+    place: Place,
+    actor: Actor,
+    drafted: Drafted,
+    act: Act,
+    digest: string,
+    store: (tx: Tx, answer: Answer<'checkpoint.restore'>) => void,
+  ): Promise<Answer<'checkpoint.restore'>>;
 }
+
+/** What would be done in whose folder, of the files as `scan` found them. */
+export interface Drafted {
+  readonly conversationId: string;
+  readonly root: Root;
+  readonly scan: Scan;
+  readonly plan: Plan;
+}
+
+/** How an act speaks of itself in its receipts and its event. */
+export interface Act {
+  readonly kind: 'restore' | 'worktree';
+  readonly words: {
+    readonly began: (files: string) => string;
+    readonly done: (files: string) => string;
+    readonly stopped: string;
+    readonly nothing: string;
+  };
+  readonly about: Readonly<Record<string, string>>;
+  readonly of: Pick<EventData<'restored'>, 'checkpointId' | 'fromConversationId'>;
+  /** What else is kept with the end of it, also of one that stopped. */
+  readonly ended?: (done: Done) => Promise<(tx: Tx) => void>;
+}
+
+const restoring: Pick<Act, 'kind' | 'words'> = {
+  kind: 'restore',
+  words: {
+    began: (files) => `Began to put ${files} back`,
+    done: (files) => `Put ${files} back as they were.`,
+    stopped: 'Putting files back stopped',
+    nothing: 'There is nothing to put back: the files are as they were.',
+  },
+};
 
 const shownPlans = 8;
 
@@ -163,13 +209,7 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
     return new Map(changed.map(({ path }) => [path, words]));
   };
 
-  interface Draft {
-    readonly row: FileCheckpointRow;
-    readonly root: Root;
-    readonly scan: Scan;
-    readonly plan: Plan;
-  }
-  const draft = async (place: Place, params: Params<'checkpoint.plan'>, signal: AbortSignal): Promise<Draft> => {
+  const draft = async (place: Place, params: Params<'checkpoint.plan'>, signal: AbortSignal): Promise<Drafted> => {
     const { conversationId, checkpointId, ids } = params;
     const row = rowOf(conversationId, checkpointId);
     const root = rootOf(conversationId);
@@ -186,55 +226,69 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
       movedOn: await movedOn(place, row, scan.tree, signal),
       about: { conversationId, checkpointId, root: root.rootSha256 },
     });
-    return { row, root, scan, plan };
+    return { conversationId, root, scan, plan };
   };
 
   const plan: Checkpoints['plan'] = (params, signal) =>
     shelf.inOrder(params.conversationId, async (place) => {
       const { plan } = await draft(place, params, signal);
-      place.shown.set(plan.digest, plan);
-      for (const digest of [...place.shown.keys()].slice(0, -shownPlans)) place.shown.delete(digest);
-      return { writes: plan.writes, digest: plan.digest };
+      return show(place, plan);
     });
 
   const restore: Checkpoints['restore'] = (actor, params, store) =>
     shelf.inOrder(params.conversationId, async (place) => {
       const { signal } = new AbortController(); // begun, it ends by itself: each step has its own bounds
       const drafted = await draft(place, params, signal);
-      if (drafted.plan.digest !== params.digest) throw moved(place.shown.get(params.digest), drafted.plan);
-      if (drafted.plan.steps.length === 0)
-        throw new Refusal('not_found', { message: 'There is nothing to put back: the files are as they were.' });
-      const { undo, begun } = await begin(actor, drafted);
-      const { root, scan } = drafted;
-      const revisions = (path: string): string | null => scan.entries.get(path)?.revision ?? null;
-      const done = await applySteps({ root, store: place.store }, drafted.plan.steps, revisions, signal);
-      const after = await shelf.scan(place, root, undo.checkpointId, signal).catch((error: unknown) => {
-        log('no scan after a restore', error);
-        return null;
-      });
-      const ended = { undo, begun, done, afterTree: after?.tree ?? null };
-      const answer = await ledger.commit((tx) => end(tx, actor, drafted, ended, store));
-      if (done.stopped !== null) throw stoppedAt(done);
-      return answer;
+      const { checkpointId } = params;
+      return apply(
+        place,
+        actor,
+        drafted,
+        { ...restoring, about: { checkpoint: checkpointId }, of: { checkpointId } },
+        params.digest,
+        store,
+      );
     });
+
+  const apply: CheckpointRoom['apply'] = async (place, actor, drafted, act, digest, store) => {
+    const { signal } = new AbortController();
+    const { root, scan, plan } = drafted;
+    if (plan.digest !== digest) throw moved(place.shown.get(digest), plan);
+    if (plan.steps.length === 0) throw new Refusal('not_found', { message: act.words.nothing });
+    const { undo, begun } = await begin(actor, drafted, act);
+    const revisions = (path: string): string | null => scan.entries.get(path)?.revision ?? null;
+    const done = await applySteps({ root, store: place.store }, plan.steps, revisions, signal);
+    const after = await shelf.scan(place, root, undo.checkpointId, signal).catch((error: unknown) => {
+      log('no scan after files were put into a folder', error);
+      return null;
+    });
+    const kept = await act.ended?.(done);
+    const ended = { undo, begun, done, afterTree: after?.tree ?? null };
+    const answer = await ledger.commit((tx) => {
+      kept?.(tx);
+      return end(tx, actor, act, ended, store);
+    });
+    if (done.stopped !== null) throw stoppedAt(done);
+    return answer;
+  };
 
   /** The undo checkpoint and the first receipt, in one transaction: from here on it has begun. */
   const begin = (
     actor: Actor,
-    { row, root, scan, plan }: Draft,
+    { conversationId, root, scan, plan }: Drafted,
+    act: Act,
   ): Promise<{ undo: FileCheckpointRow; begun: ReceiptRow }> =>
     ledger.commit((tx) => {
-      const { conversationId } = row;
       const about = { checkpointId: uuid(), conversationId, turnId: null, why: 'before_restore' } as const;
       const undo = put(tx, scan, about);
       const counts = (what: string): number =>
         plan.writes.filter((write) => write.refused === null && write.what === what).length;
-      const begun = sign(tx, actor, conversationId, `Began to put ${plural(plan.steps.length)} back`, {
+      const begun = sign(tx, actor, act.kind, conversationId, act.words.began(plural(plan.steps.length)), {
         phase: 'begun',
         conversation: conversationId,
         workspace: root.workspaceId,
         rootSha256: root.rootSha256,
-        checkpoint: row.checkpointId,
+        ...act.about,
         undo: undo.checkpointId,
         plan: plan.digest,
         ...{ write: counts('write'), create: counts('create'), remove: counts('remove') },
@@ -246,7 +300,7 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
   const end = (
     tx: Tx,
     actor: Actor,
-    { row }: Draft,
+    act: Act,
     ended: { undo: FileCheckpointRow; begun: ReceiptRow; done: Done; afterTree: string | null },
     store: (tx: Tx, answer: Answer<'checkpoint.restore'>) => void,
   ): Answer<'checkpoint.restore'> => {
@@ -254,10 +308,10 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
     const outcome: Outcome = done.stopped === null ? 'ok' : 'failed';
     const counts = { written: done.written.length, removed: done.removed.length };
     const paths = [...done.written, ...done.removed];
-    const what = row.why === 'before_restore' ? 'Undid putting files back' : `Put ${plural(paths.length)} back`;
-    const sentence = outcome === 'ok' ? `${what}: ${naming(paths)}.` : sentenceOf(done, 'Putting files back stopped');
-    const receipt = close(tx, actor, undo.conversationId, { begun: begun.receiptId, outcome, sentence, ...counts });
-    const restored = { checkpointId: row.checkpointId, undoCheckpointId: undo.checkpointId, ...counts, outcome };
+    const sentence = outcome === 'ok' ? act.words.done(plural(paths.length)) : sentenceOf(done, act.words.stopped);
+    const closing = { begun: begun.receiptId, outcome, sentence, ...counts };
+    const receipt = close(tx, actor, act.kind, undo.conversationId, closing);
+    const restored = { ...act.of, undoCheckpointId: undo.checkpointId, ...counts, outcome };
     tx.append(undo.conversationId, {
       type: 'restored',
       data: { ...restored, paths: paths.slice(0, 500), receiptId: receipt.receiptId, sentence },
@@ -271,26 +325,22 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
   const close = (
     tx: Tx,
     actor: Actor | null,
+    kind: Act['kind'],
     conversationId: string,
     { sentence, ...ended }: { begun: string; outcome: Outcome; sentence: string; written: number; removed: number },
-  ): ReceiptRow => sign(tx, actor, conversationId, sentence.slice(0, 500), { phase: 'ended', ...ended });
+  ): ReceiptRow => sign(tx, actor, kind, conversationId, sentence.slice(0, 500), { phase: 'ended', ...ended });
 
   const sign = (
     tx: Tx,
     actor: Actor | null,
+    kind: Act['kind'],
     conversationId: string,
     sentence: string,
     detail: Readonly<Record<string, string | number>>,
   ): ReceiptRow => {
-    const receipt = seal.sign(tx, {
-      kind: 'restore',
-      conversationId,
-      actor,
-      detail: { kind: 'restore', ...detail },
-      sentence,
-    });
+    const receipt = seal.sign(tx, { kind, conversationId, actor, detail: { kind, ...detail }, sentence });
     const { receiptId, seq: receiptSeq } = receipt;
-    tx.append(conversationId, { type: 'receipt', data: { receiptId, receiptSeq, kind: 'restore', sentence } });
+    tx.append(conversationId, { type: 'receipt', data: { receiptId, receiptSeq, kind, sentence } });
     return receipt;
   };
 
@@ -301,7 +351,8 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
         'The bridge stopped while files were put back. Some may be back and others not: look at what changed.';
       const none = { written: 0, removed: 0 };
       const ended = { begun: restoring ?? '', outcome: 'uncertain', sentence, ...none } as const;
-      const receipt = close(tx, null, conversationId, ended);
+      const kind = tx.receipt(ended.begun)?.kind === 'worktree' ? 'worktree' : 'restore';
+      const receipt = close(tx, null, kind, conversationId, ended);
       const data = { checkpointId: null, undoCheckpointId: checkpointId, ...none, outcome: 'uncertain' } as const;
       tx.append(conversationId, {
         type: 'restored',
@@ -359,12 +410,21 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
       }),
     forget: (conversationId) => shelf.forget(conversationId),
     recover,
+    shelf,
+    apply,
     sweep: () => shelf.sweep(),
     close: () => shelf.close(),
   };
 };
 
-const oidsOf = (differences: readonly Difference[]): string[] =>
+/** Kept for a while, to say what moved since. */
+export const show = (place: Place, plan: Plan): WritePlan => {
+  place.shown.set(plan.digest, plan);
+  for (const digest of [...place.shown.keys()].slice(0, -shownPlans)) place.shown.delete(digest);
+  return { writes: plan.writes, digest: plan.digest };
+};
+
+export const oidsOf = (differences: readonly Difference[]): string[] =>
   differences.flatMap(({ to }) => (to === null ? [] : [to.oid]));
 
 const orAborted = <T>(work: Promise<T>, signal: AbortSignal): Promise<T> =>

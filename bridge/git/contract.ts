@@ -4,6 +4,7 @@
  */
 import type { Actor } from '#protocol/actor.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
+import type { ConversationSummary } from '#protocol/methods/conversation.ts';
 import type { ChangeSource, CheckpointInfo, WritePlan } from '#protocol/methods/git.ts';
 import type { Root } from '../files/contract.ts';
 import type { Tx } from '../ledger/contract.ts';
@@ -50,6 +51,38 @@ export type RunGit = (what: {
   readonly timeoutMs?: number;
   readonly signal: AbortSignal;
 }) => Promise<{ readonly code: number; readonly stdout: Buffer }>;
+
+/** Folders made for child conversations (W-03). Work of one conversation is in order. */
+export interface Worktrees {
+  /**
+   * A copy of the parent's repository at its last commit, open as a workspace; then `store`, in the transaction that
+   * ends it. Nothing is left of one that fails. @throws Refusal not_git_repository, git_*, checkpoint_too_large, workspace_*
+   */
+  make<T>(
+    actor: Actor,
+    what: { readonly conversationId: string; readonly parentId: string; readonly title: string },
+    store: (tx: Tx, made: { readonly workspaceId: string; readonly path: string }) => T,
+  ): Promise<T>;
+  /** Undefined for a conversation that works where it is. */
+  info(conversationId: string): ConversationSummary['worktree'];
+  /** There is a worktree of it, or one that was made from it. */
+  holds(conversationId: string): boolean;
+  plan(params: Params<'worktree.plan'>, signal: AbortSignal): Promise<WritePlan>;
+  /** Signed before and after (kind `worktree`) in the parent conversation; `store` commits with the second. */
+  bring(
+    actor: Actor,
+    params: Params<'worktree.bring'>,
+    store: (tx: Tx, answer: Answer<'worktree.bring'>) => void,
+  ): Promise<Answer<'worktree.bring'>>;
+  /** Nothing runs in it any more; the caller saw to that. */
+  remove(
+    actor: Actor,
+    params: Params<'worktree.remove'>,
+    store: (tx: Tx, answer: Answer<'worktree.remove'>) => void,
+  ): Promise<Answer<'worktree.remove'>>;
+  /** From what it began with to what it is. @throws Refusal not_found, unknown_conversation */
+  pairOf(root: Root, conversationId: string, signal: AbortSignal): Promise<TreePair>;
+}
 
 /** What a conversation asks of its checkpoints (F-23). Work of one conversation is in order. */
 export interface Checkpoints {

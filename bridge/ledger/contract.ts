@@ -187,6 +187,14 @@ export interface FileCheckpointRow {
   readonly pruned: boolean;
 }
 
+/** The folder made for a child conversation. It stands before the folder does, and before the conversation. */
+export interface WorktreeRow {
+  readonly conversationId: string;
+  readonly state: 'making' | 'ready' | 'removing' | 'removed';
+  /** The git room's own JSON text. */
+  readonly detail: string;
+}
+
 /** Small indexed reads on the writer's connection: see their own transaction, take well under a millisecond. */
 export interface Reads {
   meta(name: string): string | null;
@@ -249,6 +257,8 @@ export interface Reads {
   fileCheckpoints(conversationId: string): FileCheckpointRow[];
   /** Of restores that began and have not ended, for recovery. */
   openRestores(): FileCheckpointRow[];
+  worktree(conversationId: string): WorktreeRow | null;
+  worktrees(): WorktreeRow[];
   processes(): { readonly pid: number; readonly startTime: string; readonly marker: string }[];
   /** Turns with a start and no end, for recovery. */
   openTurns(): {
@@ -315,6 +325,9 @@ export interface Tx extends Reads {
     checkpointId: string,
     change: Partial<Pick<FileCheckpointRow, 'afterTree' | 'restoring' | 'pruned'>>,
   ): void;
+  /** Replaces the one of that conversation. */
+  putWorktree(row: WorktreeRow): void;
+  removeWorktree(conversationId: string): void;
   putProcess(row: { pid: number; startTime: string; marker: string }): void;
   removeProcess(marker: string): void;
 }

@@ -18,6 +18,7 @@ import type {
   TrustRow,
   VerifyRow,
   WorkspaceRow,
+  WorktreeRow,
 } from './contract.ts';
 import type { Statements, Value } from './statements.ts';
 
@@ -181,6 +182,9 @@ export const makeReads = (sql: Statements): Reads => {
       sql
         .all<Stored<FileCheckpointRow, 'pruned'>>('SELECT * FROM fileCheckpoint WHERE restoring IS NOT NULL')
         .map(fileCheckpoint),
+    worktree: (conversationId) =>
+      sql.get<WorktreeRow>('SELECT * FROM worktree WHERE conversationId = ?', conversationId),
+    worktrees: () => sql.all('SELECT * FROM worktree ORDER BY conversationId'),
     processes: () => sql.all('SELECT pid, startTime, marker FROM process ORDER BY marker'),
     openTurns: () => sql.all('SELECT conversationId, turnId, startedAt, startedSeq FROM turn ORDER BY startedAt'),
     openDrafts: () =>

@@ -289,7 +289,16 @@ CREATE INDEX fileCheckpointRestoring ON fileCheckpoint (restoring) WHERE restori
 /** Who accepted, why, and what was seen then: JSON text, null for what was accepted before it was kept. */
 const acceptances = `ALTER TABLE trust ADD COLUMN detail TEXT;`;
 
-export const migrations: readonly string[] = [first, log, rulesAsData, checkpointsOfFiles, acceptances];
+/** Folders made for child conversations; the row is there before the folder is, and detail is the git room's own JSON text. */
+const worktrees = `
+CREATE TABLE worktree (
+  conversationId TEXT PRIMARY KEY,
+  state TEXT NOT NULL CHECK (state IN ('making', 'ready', 'removing', 'removed')),
+  detail TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+`;
+
+export const migrations: readonly string[] = [first, log, rulesAsData, checkpointsOfFiles, acceptances, worktrees];
 
 /** Brings the tables up to this version, each step in its own transaction. The file must already be known to be ours. */
 export const migrate = (db: DatabaseSync): void => {

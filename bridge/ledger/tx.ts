@@ -278,6 +278,8 @@ export const makeTx = (parts: TxParts, current: () => Work): Tx => {
       const { text, values } = assignments(change, ['afterTree', 'restoring', 'pruned']);
       run(`UPDATE fileCheckpoint SET ${text} WHERE checkpointId = ?`, ...values, checkpointId);
     },
+    putWorktree: (row) => void put('INSERT OR REPLACE', 'worktree', row),
+    removeWorktree: (conversationId) => void run('DELETE FROM worktree WHERE conversationId = ?', conversationId),
     putProcess: (row) => void put('INSERT OR REPLACE', 'process', row),
     removeProcess: (marker) => void run('DELETE FROM process WHERE marker = ?', marker),
   };

@@ -16,11 +16,23 @@ import type { Method } from './method.ts';
 
 const conversationId = name(64);
 
+/** The folder a child conversation works in: a copy of its parent's repository at one commit (W-03). */
+export const worktreeInfo = z.strictObject({
+  parentWorkspaceId: uuid,
+  parentWorkspacePath: text(limits.pathBytes),
+  branch: text(200),
+  commit: text(64),
+  removed: z.boolean(),
+});
+
 /** Header state: everything a list row or a header needs without reading events. */
 export const conversationSummary = z.strictObject({
   conversationId,
   workspaceId: uuid,
   workspacePath: text(limits.pathBytes),
+  /** The conversation it was continued from. */
+  parentId: z.optional(conversationId),
+  worktree: z.optional(worktreeInfo),
   title: text(limits.titleUnits),
   agentId: text(100),
   agentTitle: text(200),
@@ -190,11 +202,25 @@ export const conversationMethods = {
       modeId: z.optional(text(500)),
       /** An unrestricted agent starts only when this says so (G-20). */
       acceptUnrestricted: z.optional(z.boolean()),
+      /** The conversation this one continues; of the same workspace. */
+      parentId: z.optional(conversationId),
+      /** In a copy of the repository at its last commit, made for it; with `parentId` only. */
+      worktree: z.optional(z.boolean()),
     }),
     result: conversationSummary,
     capability: 'conversation.write',
     mutates: true,
-    errors: [...agentErrors],
+    errors: [
+      ...agentErrors,
+      'unknown_conversation',
+      'git_unavailable',
+      'not_git_repository',
+      'git_timeout',
+      'git_output_too_large',
+      'unsupported_git_state',
+      'repository_changed',
+      'checkpoint_too_large',
+    ],
   },
   'conversation.delete': {
     /** Events, blobs and action bytes go; receipts stay. */
