@@ -155,6 +155,7 @@ export class Beneath {
   readonly #root: Directory;
   readonly #mount: string;
   readonly #denied: () => ReadonlySet<string>;
+  #closed = false;
 
   /**
    * `path` is a realpath. Directories whose object is in `denied` are refused wherever they are met.
@@ -173,6 +174,8 @@ export class Beneath {
   }
 
   close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
     closeSync(this.#root.fd);
   }
 
@@ -208,6 +211,8 @@ export class Beneath {
   }
 
   #walk<T>(segments: Segments, make: boolean, use: (directory: Directory) => T): T {
+    // Its number may be another directory's by now.
+    if (this.#closed) throw new Refusal('workspace_unavailable');
     let here = this.#root;
     try {
       segments.forEach((name, depth) => {

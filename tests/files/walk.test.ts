@@ -207,3 +207,14 @@ describe('agent paths', () => {
       expect(root.relative(outside)).toBeNull();
   });
 });
+
+test('a root that was closed opens nothing, whatever its descriptor is now', () => {
+  const { root } = makeRoot({ a: 'mine' });
+  const other = makeRoot({ a: 'theirs' });
+  root.close();
+  const again = openRoot({ workspaceId: other.root.workspaceId, path: other.path, privateDirectories: [] });
+  atEnd(() => {
+    again.close();
+  });
+  expect(codeOf(() => root.read('a'))).toBe('workspace_unavailable');
+});
