@@ -5,7 +5,7 @@
 import { isUtf8 } from 'node:buffer';
 import { lstatSync, readlinkSync, type BigIntStats } from 'node:fs';
 import { Refusal } from '#protocol/errors.ts';
-import { objectOf, parsePath, systemCode, type Beneath, type Directory, type Segments } from './beneath.ts';
+import { objectOf, parsePath, systemCode, type Beneath, type Directory } from './beneath.ts';
 import type { FileState, Recorder } from './contract.ts';
 import { resolve } from './list.ts';
 import { readWhole } from './read.ts';
@@ -16,8 +16,8 @@ import { isSecretPath } from './secrets.ts';
 export const createRecorder = (beneath: Beneath, isSecretObject: (object: string) => boolean): Recorder => {
   const isHidden = (stat: BigIntStats): boolean => stat.isFile() && stat.nlink > 1n && isSecretObject(objectOf(stat));
 
-  const stateOf = (directory: Directory, segments: Segments, name: string): FileState | null => {
-    if (isSecretPath([...segments, name])) return { kind: 'secret' };
+  const stateOf = (directory: Directory, name: string): FileState | null => {
+    if (isSecretPath([name])) return { kind: 'secret' };
     const stat = lstatSync(directory.at(name), { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) return null;
     const revision = revisionOf(stat);
@@ -28,9 +28,9 @@ export const createRecorder = (beneath: Beneath, isSecretObject: (object: string
     if (isHidden(stat)) return { kind: 'secret' };
     return { kind: 'file', revision, changedAt, bytes: Number(stat.size), executable: (stat.mode & 0o100n) !== 0n };
   };
-  const stateOrNone = (directory: Directory, segments: Segments, name: string): FileState | null => {
+  const stateOrNone = (directory: Directory, name: string): FileState | null => {
     try {
-      return stateOf(directory, segments, name);
+      return stateOf(directory, name);
     } catch (error) {
       const code = systemCode(error);
       if (code === 'ENOENT' || code === 'EINVAL') return null; // replaced between two looks
@@ -42,8 +42,10 @@ export const createRecorder = (beneath: Beneath, isSecretObject: (object: string
   return {
     states: (folder, names) => {
       const segments = parsePath(folder);
+      // Asked once for the folder, with a harmless name, and then of each name alone.
+      if (isSecretPath([...segments, 'x'])) return names.map(() => ({ kind: 'secret' }));
       try {
-        return beneath.directory(segments, (directory) => names.map((name) => stateOrNone(directory, segments, name)));
+        return beneath.directory(segments, (directory) => names.map((name) => stateOrNone(directory, name)));
       } catch (error) {
         if (!(error instanceof Refusal) || error.code === 'workspace_unavailable') throw error;
         const isGone = error.code === 'not_found' || error.code === 'not_a_directory';
