@@ -13,10 +13,10 @@ const runs = 11;
 
 const text = (folder: number, file: number): string =>
   Array.from({ length: 40 }, (_, line) => `export const value${line} = ${folder * file + line};\n`).join('');
-const nameOf = (folder: number, file: number): string => `folder-${folder}/file-${file}.ts`;
+export const nameOf = (folder: number, file: number): string => `folder-${folder}/file-${file}.ts`;
 
 /** 50,000 files, of which 2,000 are changed in the folder: every 25th. */
-const makeRepository = (path: string): void => {
+export const makeRepository = (path: string): void => {
   const git = (...args: string[]): void => {
     execFileSync('git', args, { cwd: path, env: environment(path), stdio: 'ignore' });
   };

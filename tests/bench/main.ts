@@ -15,6 +15,7 @@ import { ratio, tableText, type Row } from './measure.ts';
 import { openRows, scrollRows } from './open.ts';
 import { pageRows, wireRows } from './page.ts';
 import { reasons } from './reasons.ts';
+import { changesRows } from './changes.ts';
 import { decideRows, verifyRows } from './sign.ts';
 import { sizeRows } from './size.ts';
 import { idleRows, startRows } from './start.ts';
@@ -34,6 +35,7 @@ const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
   verify: verifyRows,
   'verify-page': verifyPageRows,
   git: gitRows,
+  changes: changesRows,
   size: sizeRows,
   large: largeRows,
   rows: rowsRows,
