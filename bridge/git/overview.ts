@@ -51,7 +51,7 @@ export const overviewOf = async (repository: Repository, distance: Distance): Pr
 };
 
 /** Null, and said, where git takes too long or lacks what it needs; anything else is thrown on. */
-const tolerating = async <T>(work: Promise<T>, say: () => void): Promise<T | null> => {
+export const tolerating = async <T>(work: Promise<T>, say: () => void): Promise<T | null> => {
   try {
     return await work;
   } catch (error) {

@@ -16,7 +16,7 @@ import { folderComparison } from './folder.ts';
 import { commitOf, emptyTree, logOf, parentOf } from './history.ts';
 import { checkObjects, locate, type Layout } from './layout.ts';
 import { bytesOf, inside, isSecretName, pathOf } from './names.ts';
-import { listsOf, overviewOf, type Distance } from './overview.ts';
+import { listsOf, overviewOf, tolerating, type Distance } from './overview.ts';
 import { readHead, type Head } from './refs.ts';
 import { Shadows, type Shadow } from './shadow.ts';
 import type { Source } from './worktree-make.ts';
@@ -197,16 +197,21 @@ const fitting = <T>(answer: T): T => {
 };
 
 const changes = async (repository: Repository, of: Own): Promise<Answer<'git.changes'>> => {
-  const counted = changesOf(await comparisonOf(repository, of));
-  if (of.kind !== 'unstaged')
-    return { entries: (await counted).filter(({ state }) => state !== 'conflict'), notes: [] };
-  const [{ unstaged, notes }, compared] = await Promise.all([listsOf(repository), counted]);
-  const lines = new Map(compared.map((entry) => [entry.id, entry]));
-  const entries = unstaged.map((entry) => {
+  const comparison = await comparisonOf(repository, of);
+  if (of.kind === 'commit') return { entries: await changesOf(comparison), notes: [] };
+  const said: string[] = [];
+  const counting = tolerating(changesOf(comparison), () =>
+    said.push('The changed lines could not be counted: something that git needs for it is missing or takes too long.'),
+  );
+  const staged = of.kind === 'staged' ? await counting : null;
+  if (staged !== null) return { entries: staged.filter(({ state }) => state !== 'conflict'), notes: [] };
+  const [lists, counted] = await Promise.all([listsOf(repository), counting]);
+  const lines = new Map(counted?.map((entry) => [entry.id, entry]));
+  const entries = lists[of.kind].map((entry) => {
     const { added, removed } = lines.get(entry.id) ?? {};
     return added === undefined || removed === undefined ? entry : { ...entry, added, removed };
   });
-  return { entries, notes };
+  return { entries, notes: [...said, ...lists.notes].slice(0, 50) };
 };
 
 const comparisonOf = async (repository: Repository, of: Own): Promise<Comparison> => {

@@ -258,6 +258,55 @@ describe('F-21 status', () => {
   });
 });
 
+describe('F-21 damage', () => {
+  test.each([
+    ['an index that is none', '.git/index', 'x'.repeat(100)],
+    ['an index cut off', '.git/index', 'DIRC'],
+    ['a configuration beyond its bound', '.git/config', '# x\n'.repeat(400_000)],
+    ['a configuration that is none', '.git/config', '[core\n'],
+    ['a HEAD that is none', '.git/HEAD', 'ref: refs/../../x\n'],
+    ['a HEAD that names nothing of git', '.git/HEAD', '../../etc/passwd\n'],
+  ])('%s is named, and nothing is shown', async (_, path, content) => {
+    const repository = makeRepository();
+    repository.commit('first', { a: '1\n' });
+    const room = openRoom(repository.path);
+    expect(await codeOf(() => room.status())).toBe('done');
+    repository.write({ [path]: content });
+    expect(await codeOf(() => room.status())).toBe('unsupported_git_state');
+    expect(await codeOf(() => room.changes(unstaged))).toBe('unsupported_git_state');
+  });
+
+  test('an object that is missing is named, and the rest is still shown', async () => {
+    const repository = makeRepository();
+    repository.commit('first', { a: 'lost\n', b: '1\n' });
+    const blob = repository.git('rev-parse', 'HEAD:a').trim();
+    rmSync(join(repository.path, '.git/objects', blob.slice(0, 2), blob.slice(2)));
+    repository.write({ a: '2\n', b: '3\n' });
+    const room = openRoom(repository.path);
+    expect(states((await room.status()).unstaged)).toEqual({ a: 'modified', b: 'modified' });
+    expect(await codeOf(() => room.diff(unstaged, idOf('a')))).toBe('unsupported_git_state');
+    expect(linesOf(await room.diff(unstaged, idOf('b')))).toEqual(['-1', '+3']);
+    const { entries, notes } = await room.git.changes(room.root, unstaged, signal);
+    expect([states(entries), notes.join(' ')]).toEqual([
+      { a: 'modified', b: 'modified' },
+      expect.stringContaining('could not be counted'),
+    ]);
+    repository.git('add', 'a', 'b');
+    expect(states(await room.changes(staged))).toEqual({ a: 'modified', b: 'modified' });
+  });
+
+  test('what one git run said is never repeated to who asked', async () => {
+    const repository = makeRepository();
+    repository.commit('first', { a: '1\n' });
+    repository.write({ '.git/index': `${'secret-name '.repeat(20)}` });
+    const failed = await openRoom(repository.path)
+      .status()
+      .catch((error: unknown) => error);
+    expect(failed).toMatchObject({ code: 'unsupported_git_state' });
+    expect(String(failed)).not.toMatch(/fatal|secret|\/tmp/);
+  });
+});
+
 describe('F-22 differences', () => {
   test('CRLF alone is said, and mixed ends are told from the whole files', async () => {
     const repository = makeRepository();
@@ -423,6 +472,20 @@ describe('F-22 differences', () => {
     expect(await codeOf(() => room.diff(unstaged, idOf('much'), { large: true }))).toBe('content_too_large');
     const wide = linesOf(await room.diff(unstaged, idOf('wide')));
     expect([wide[1]?.length, wide[1]?.endsWith('é…')]).toEqual([limits.diffLineUnits, true]);
+  });
+
+  test('what would not fit a frame once written as JSON waits as well, and lines of a side come in part', async () => {
+    const repository = makeRepository();
+    // Each of these characters is six on the wire.
+    const hostile = `${'\x01'.repeat(200)}\n`.repeat(1000);
+    repository.commit('first', { a: 'x\n' });
+    repository.write({ a: hostile });
+    const room = openRoom(repository.path);
+    expect((await room.diff(unstaged, idOf('a'))).content).toMatchObject({ kind: 'large', lines: 1001 });
+    expect(await codeOf(() => room.diff(unstaged, idOf('a'), { large: true }))).toBe('content_too_large');
+    const side = await room.side(unstaged, idOf('a'), 'new');
+    expect(JSON.stringify(side).length).toBeLessThan(limits.frameBytes);
+    expect(side).toMatchObject({ kind: 'text', total: 1000 });
   });
 
   test('lines around a change and of each side are given as asked for', async () => {
