@@ -158,7 +158,9 @@ export const createWorktrees = (parts: WorktreeParts): WorktreeRoom => {
         return answer;
       });
     } catch (error) {
-      await unmake(conversationId, workspaceId);
+      await unmake(conversationId, workspaceId).catch((cause: unknown) => {
+        log('what was made of a worktree is removed at the next start', cause);
+      });
       await ledger.commit((tx) => {
         tx.removeWorktree(conversationId);
         const sentence = 'The worktree could not be made; nothing of it is left.';
