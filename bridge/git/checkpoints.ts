@@ -61,7 +61,7 @@ export interface Act {
   readonly kind: 'restore' | 'worktree';
   readonly words: {
     readonly began: (files: string) => string;
-    readonly done: (files: string) => string;
+    readonly done: (files: string, names: string) => string;
     readonly stopped: string;
     readonly nothing: string;
   };
@@ -75,10 +75,15 @@ const restoring: Pick<Act, 'kind' | 'words'> = {
   kind: 'restore',
   words: {
     began: (files) => `Began to put ${files} back`,
-    done: (files) => `Put ${files} back as they were.`,
+    done: (files, names) => `Put ${files} back: ${names}.`,
     stopped: 'Putting files back stopped',
     nothing: 'There is nothing to put back: the files are as they were.',
   },
+};
+
+const undoing: typeof restoring.words = {
+  ...restoring.words,
+  done: (_files, names) => `Undid putting files back: ${names}.`,
 };
 
 const shownPlans = 8;
@@ -239,15 +244,10 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
     shelf.inOrder(params.conversationId, async (place) => {
       const { signal } = new AbortController(); // begun, it ends by itself: each step has its own bounds
       const drafted = await draft(place, params, signal);
-      const { checkpointId } = params;
-      return apply(
-        place,
-        actor,
-        drafted,
-        { ...restoring, about: { checkpoint: checkpointId }, of: { checkpointId } },
-        params.digest,
-        store,
-      );
+      const { checkpointId, conversationId, digest } = params;
+      const { words } = rowOf(conversationId, checkpointId).why === 'before_restore' ? { words: undoing } : restoring;
+      const act: Act = { ...restoring, words, about: { checkpoint: checkpointId }, of: { checkpointId } };
+      return apply(place, actor, drafted, act, digest, store);
     });
 
   const apply: CheckpointRoom['apply'] = async (place, actor, drafted, act, digest, store) => {
@@ -308,7 +308,8 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
     const outcome: Outcome = done.stopped === null ? 'ok' : 'failed';
     const counts = { written: done.written.length, removed: done.removed.length };
     const paths = [...done.written, ...done.removed];
-    const sentence = outcome === 'ok' ? act.words.done(plural(paths.length)) : sentenceOf(done, act.words.stopped);
+    const sentence =
+      outcome === 'ok' ? act.words.done(plural(paths.length), naming(paths)) : sentenceOf(done, act.words.stopped);
     const closing = { begun: begun.receiptId, outcome, sentence, ...counts };
     const receipt = close(tx, actor, act.kind, undo.conversationId, closing);
     const restored = { ...act.of, undoCheckpointId: undo.checkpointId, ...counts, outcome };
