@@ -279,7 +279,7 @@ export const findingsOf = (
       severity: isAside(path) ? lighter[severityOf(hit)] : severityOf(hit),
       path,
       line: hit.line,
-      evidence: shown(hit.evidence ?? hit.exact),
+      evidence: shown((hit.evidence ?? hit.exact).trimStart()),
       around: lines === null || hit.line === null ? [] : aroundOf(lines, hit.line, hit.evidence),
       why,
       next,

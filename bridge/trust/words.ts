@@ -45,13 +45,13 @@ export const fold = (text: string): string => {
 export const shown = (text: string, maxUnits: number = limits.trustEvidenceUnits): string => {
   const head = text
     .slice(0, maxUnits * 2)
-    .trim()
+    .trimEnd()
     .toWellFormed();
   const whole = head.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\u034f\u115f\u1160\u{e0000}-\u{e0fff}\ufe00-\ufe0f]/gu,
     escape,
   );
-  return whole.length <= maxUnits && text.trim().length <= head.length
+  return whole.length <= maxUnits && text.trimEnd().length <= head.length
     ? whole
     : `${whole.slice(0, maxUnits - 1).toWellFormed()}…`;
 };
