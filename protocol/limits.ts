@@ -292,8 +292,8 @@ export const limits = {
   grepBytes: 1024 * MiB,
   /** An answer waits this long for something to show. */
   grepAnswerMs: 250,
-  /** A worker that says nothing for this long is inside a pattern that does not come to an end. */
-  grepStallMs: 3 * second,
+  /** A worker that says nothing for this long, and then works as long without a word, is inside a pattern without an end. */
+  grepStallMs: 1.5 * second,
   /** A search nobody asks about any more. */
   grepIdleMs: 30 * second,
   /** Of an ignore file. */
@@ -410,6 +410,8 @@ export const limits = {
   checkpointTidyLimitMs: 120 * second,
   /** The files of a moment are kept for whoever looks at what changed until then. */
   checkpointLentMs: 60 * second,
+  /** The first look at a large folder on a slow disk; it goes on beside the turn that did not wait for it. */
+  checkpointScanMs: 120 * second,
   /** Repositories within a folder that are listed by themselves, one start of git each. */
   checkpointRepositories: 50,
   /** Files changed on both sides that bringing back merges, one start of git each. */

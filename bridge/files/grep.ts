@@ -160,10 +160,22 @@ class Running implements Search {
 
   #watchForStall(): void {
     clearTimeout(this.#stall);
-    this.#stall = setTimeout(() => {
+    this.#stall = setTimeout(() => void this.#lookAtStall(null), limits.grepStallMs);
+  }
+
+  /** Silent: at work inside the pattern, or only waiting for a core or a disk? `before` is what it had used when first asked. */
+  async #lookAtStall(before: number | null): Promise<void> {
+    const worker = this.#worker;
+    const asked = this.#stall;
+    const usage = await worker?.cpuUsage().catch(() => null);
+    // It spoke or ended meanwhile.
+    if (usage == null || worker !== this.#worker || asked !== this.#stall) return;
+    const usedMs = (usage.user + usage.system) / 1000;
+    if (before !== null && usedMs - before >= limits.grepStallMs) {
       this.#stopped = 'slow';
-      this.#over(null);
-    }, limits.grepStallMs);
+      return this.#over(null);
+    }
+    this.#stall = setTimeout(() => void this.#lookAtStall(before ?? usedMs), limits.grepAnswerMs);
   }
 
   /** Done, or failed; what was found stays until it was asked for. */
