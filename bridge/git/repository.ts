@@ -163,7 +163,8 @@ const repositoryOf = (
     run: async (args, options = {}) => (await run({ ...place, args, ...options })).stdout,
     isSecret: (path) => {
       const here = pathOf(path, prefix);
-      return isSecretName(inside(path, prefix) ?? path) || (here !== null && root.isSecret(here));
+      // The room's own answer where it has one: it knows the bridge's folders, too.
+      return here === null ? isSecretName(inside(path, prefix) ?? path) : root.isSecret(here);
     },
   };
 };
