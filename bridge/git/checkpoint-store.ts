@@ -116,7 +116,7 @@ export class CheckpointStore {
 
   #import(stream: readonly Uint8Array[], signal: AbortSignal): Promise<Buffer> {
     const args = ['fast-import', '--quiet', '--done', '--force', '--date-format=raw'];
-    return this.#git(args, signal, { input: Buffer.concat(stream), timeoutMs: limits.checkpointMs });
+    return this.#git(args, signal, { input: Buffer.concat(stream), timeoutMs: limits.checkpointScanMs });
   }
 
   /** @throws Refusal git_output_too_large above `limits.gitEntries` */

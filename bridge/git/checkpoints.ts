@@ -173,9 +173,20 @@ export const createCheckpoints = (parts: CheckpointParts): CheckpointRoom => {
     try {
       return await orAborted(work, bounded);
     } catch (error) {
-      if (!signal.aborted) await say(conversationId, turnId, error);
+      if (signal.aborted) return null;
+      if (bounded.aborted) readAhead(conversationId);
+      await say(conversationId, turnId, error);
       return null;
     }
+  };
+
+  /** What took too long once would each time: the files are read beside the turn, so that the next one finds them read. */
+  const readAhead = (conversationId: string): void => {
+    const scan = (place: Place): Promise<Scan> =>
+      shelf.scan(place, rootOf(conversationId), uuid(), AbortSignal.timeout(limits.checkpointScanMs));
+    shelf.inOrder(conversationId, scan).catch((error: unknown) => {
+      log('the files were not read beside the turn', error);
+    });
   };
 
   /** Said once until a checkpoint is made again, or for another reason. */

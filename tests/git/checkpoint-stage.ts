@@ -21,6 +21,7 @@ import { uuidv7 } from '#protocol/ids.ts';
 import type { CheckpointInfo, WritePlan } from '#protocol/methods/git.ts';
 import { openReceiptKey } from '../../bridge/approvals/keys.ts';
 import { createSeal } from '../../bridge/approvals/seal.ts';
+import type { Root } from '../../bridge/files/contract.ts';
 import { openRoot } from '../../bridge/files/root.ts';
 import { createCheckpoints, type CheckpointRoom } from '../../bridge/git/checkpoints.ts';
 import { makeRunGit } from '../../bridge/git/spawn.ts';
@@ -66,6 +67,7 @@ export interface Stage {
   readonly room: CheckpointRoom;
   readonly ledger: ReturnType<typeof openLedger>;
   readonly folder: string;
+  readonly root: Root;
   readonly conversationId: string;
   readonly stores: string;
   readonly key: ReturnType<typeof openReceiptKey>;
@@ -141,6 +143,7 @@ export const openStage = async (
     room,
     ledger,
     folder,
+    root,
     conversationId,
     stores,
     key,
