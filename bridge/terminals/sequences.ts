@@ -83,16 +83,31 @@ const incompleteBytes = (data: Buffer): number => {
   return 0;
 };
 
+/** A number of three digits and more, outside of which nothing is to be clamped. */
+const hasLongNumber = (data: Buffer, from: number, to: number): boolean => {
+  for (let at = from, digits = 0; at < to; at += 1) {
+    const byte = data[at] ?? 0;
+    digits = byte >= 0x30 && byte <= 0x39 ? digits + 1 : 0;
+    if (digits === 3) return true;
+  }
+  return false;
+};
+
+/** The sequence with its numbers cut to what they may be. */
 const clamped = (csi: Buffer): Buffer => {
-  const final = csi[csi.length - 1] ?? 0;
-  const most = counted.has(final) ? limits.terminalSequenceCount : limits.terminalSequenceNumber;
+  const most = counted.has(csi.at(-1) ?? 0) ? limits.terminalSequenceCount : limits.terminalSequenceNumber;
   const text = csi.toString('latin1');
-  if (!/\d{3}/.test(text)) return csi;
   return Buffer.from(
     text.replace(/\d{3,}/g, (number) => (Number(number) > most ? String(most) : number)),
     'latin1',
   );
 };
+
+/** `8;params;target` begins a link; without a target it ends one. */
+const beginsLink = (data: Buffer, body: number, to: number): boolean =>
+  data[body] === 0x38 &&
+  data[body + 1] === 0x3b &&
+  !/^8;[^;]*;(?:\x07|\x1b|\xc2\x9c)/.test(data.toString('latin1', body, to));
 
 export class Sequences {
   #held: Buffer = Buffer.alloc(0);
@@ -106,20 +121,16 @@ export class Sequences {
     const data = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk]);
     const out: Buffer[] = [];
     const rest = this.#walk(data, out);
-    this.#held = data.subarray(rest);
     // A view would keep the whole chunk.
-    if (this.#held.length > 0) this.#held = Buffer.from(this.#held);
+    this.#held = Buffer.from(data.subarray(rest));
     return out.length === 1 && out[0] !== undefined ? out[0] : Buffer.concat(out);
   }
 
-  /** Returns from where on more is needed. */
+  /** Returns from where on more is needed. `run` is where what goes on unchanged began. */
   #walk(data: Buffer, out: Buffer[]): number {
-    let plainFrom = 0;
-    let at = 0;
-    if (this.#dropping !== null) {
-      at = this.#dropped(data, 0, this.#dropping);
-      plainFrom = at;
-    }
+    const pass = (to: number): void => void (to > run && out.push(data.subarray(run, to)));
+    let at = this.#dropping === null ? 0 : this.#dropped(data, 0, this.#dropping);
+    let run = at;
     let escape = data.indexOf(ESC, at);
     let c1 = data.indexOf(C1, at);
     while (at < data.length) {
@@ -128,39 +139,42 @@ export class Sequences {
       const begin = escape === -1 ? c1 : c1 === -1 ? escape : Math.min(escape, c1);
       if (begin === -1) break;
       const second = data[begin + 1];
-      if (second === undefined) return this.#plain(data, plainFrom, begin, out);
-      const kind = (begin === escape ? kindOfEscape : kindOfC1)[second] ?? null;
-      at = begin + 2;
-      if (kind === null && begin === c1) continue; // a letter of Latin-1
-      this.#plain(data, plainFrom, begin, out);
-      const end = kind === null ? endOfEscape(data, begin + 1) : endOf(kind, data, at);
-      const length = (end?.at ?? data.length) - begin;
-      if (length > limits.terminalSequenceBytes) {
-        at = this.#dropped(data, at, kind ?? 'csi');
-      } else if (end === null) {
+      if (second === undefined) {
+        pass(begin);
         return begin;
-      } else {
-        at = end.at;
-        if (end.whole) this.#sequence(data.subarray(begin, at), kind, out);
       }
-      plainFrom = at;
+      const kind = (begin === escape ? kindOfEscape : kindOfC1)[second] ?? null;
+      const body = begin + 2;
+      at = body;
+      if (kind === null && begin === c1) continue; // a letter of Latin-1
+      const end = kind === null ? endOfEscape(data, begin + 1) : endOf(kind, data, body);
+      if ((end?.at ?? data.length) - begin > limits.terminalSequenceBytes) {
+        pass(begin);
+        run = at = this.#dropped(data, body, kind ?? 'csi');
+        continue;
+      }
+      if (end === null) {
+        pass(begin);
+        return begin;
+      }
+      at = end.at;
+      const isChanged = kind === 'csi' && hasLongNumber(data, body, at);
+      const isPassed = end.whole && !isChanged && !(kind === 'osc' && this.#isOverLinks(data, body, at));
+      if (isPassed) continue;
+      pass(begin);
+      if (isChanged && end.whole) out.push(clamped(data.subarray(begin, at)));
+      run = at;
     }
-    return this.#plain(data, plainFrom, data.length - incompleteBytes(data.subarray(plainFrom)), out);
-  }
-
-  #plain(data: Buffer, from: number, to: number, out: Buffer[]): number {
-    if (to > from) out.push(data.subarray(from, to));
+    const to = data.length - incompleteBytes(data.subarray(run));
+    pass(to);
     return to;
   }
 
-  #sequence(sequence: Buffer, kind: Kind | null, out: Buffer[]): void {
-    if (kind === 'csi') return void out.push(clamped(sequence));
-    // `8;params;target`: without a target it ends a link, and that always passes.
-    const link =
-      kind === 'osc' ? /^(?:\x1b\]|\xc2\x9d)8;[^;]*;(?!\x07|\x1b|\xc2\x9c)/.test(sequence.toString('latin1')) : false;
-    if (link && this.#links < 1) return;
-    if (link) this.#links -= 1;
-    out.push(sequence);
+  #isOverLinks(data: Buffer, body: number, to: number): boolean {
+    if (!beginsLink(data, body, to)) return false;
+    if (this.#links < 1) return true;
+    this.#links -= 1;
+    return false;
   }
 
   /** Behind the end of what is left out, which may be in a later chunk. */

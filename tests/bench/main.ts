@@ -20,6 +20,7 @@ import { decideRows, verifyRows } from './sign.ts';
 import { sizeRows } from './size.ts';
 import { idleRows, startRows } from './start.ts';
 import { streamRows, tabsRows } from './stream.ts';
+import { terminalRows } from './terminal.ts';
 import { verifyPageRows } from './verify-page.ts';
 
 const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
@@ -31,6 +32,7 @@ const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
   scroll: scrollRows,
   stream: streamRows,
   tabs: tabsRows,
+  terminal: terminalRows,
   decide: decideRows,
   verify: verifyRows,
   'verify-page': verifyPageRows,

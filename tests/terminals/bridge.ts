@@ -29,8 +29,10 @@ export class Socket {
   #isReplay = false;
   #bytes = 0;
   #acked = 0;
-  /** Told of each piece of live output. */
+  /** Told of each piece of live output, once it was drawn. */
   heard: (bytes: Buffer) => void = () => undefined;
+  /** Draws a piece, and says when it has; a page that draws nothing otherwise. */
+  draw: (bytes: Buffer, done: () => void) => void = (_, done) => done();
 
   constructor(socket: WebSocket) {
     this.socket = socket;
@@ -53,8 +55,12 @@ export class Socket {
       this.text = data.toString('utf8');
       return;
     }
+    this.draw(data, () => this.#drawn(data));
+  }
+
+  #drawn(data: Buffer): void {
     this.#bytes += data.length;
-    this.text = (this.text + data.toString('utf8')).slice(-20_000);
+    this.text = (this.text + data.subarray(-20_000).toString('utf8')).slice(-20_000);
     this.heard(data);
     if (this.#bytes - this.#acked < 32_768) return;
     this.#acked = this.#bytes;
