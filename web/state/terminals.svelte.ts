@@ -35,7 +35,12 @@ export class Terminals {
     this.#workspaceId = workspaceId;
   }
 
-  readonly items = $derived.by(() => (this.#all ?? []).filter((one) => one.workspaceId === this.#workspaceId));
+  /** In the order they began, so that a tab stays where it is when its shell ends. */
+  readonly items = $derived.by(() =>
+    (this.#all ?? [])
+      .filter((one) => one.workspaceId === this.#workspaceId)
+      .sort((a, b) => a.startedAt - b.startedAt || a.terminalId.localeCompare(b.terminalId)),
+  );
   readonly loaded = $derived.by(() => this.#all !== null);
   readonly live = $derived.by(() => (this.#all ?? []).filter((one) => one.ended === null));
   /** Why no other can be opened; null when one can. */

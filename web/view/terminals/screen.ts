@@ -11,7 +11,7 @@ import { limits } from '#protocol/limits.ts';
 import type { TerminalSize } from '#protocol/methods/terminal.ts';
 import { boundedSize } from '#lib/link/terminal.ts';
 import { linkTarget, type Link } from '#lib/markdown/link.ts';
-import { guard } from './guard.ts';
+import { again, guard } from './guard.ts';
 import { linksIn } from './links.ts';
 import { allowStyles } from './sheets.ts';
 import { marksOf, themeOf } from './theme.ts';
@@ -32,26 +32,6 @@ export interface ScreenParts {
   readonly found: (at: number, count: number) => void;
 }
 
-/** What counted sequences do, inside the pinned version; checked by a test. */
-const counted = {
-  '@': 'insertChars',
-  P: 'deleteChars',
-  X: 'eraseChars',
-  I: 'cursorForwardTab',
-  Z: 'cursorBackwardTab',
-  C: 'cursorForward',
-  S: 'scrollUp',
-  T: 'scrollDown',
-  L: 'insertLines',
-  M: 'deleteLines',
-  B: 'cursorDown',
-  b: 'repeatPrecedingCharacter',
-} as const;
-interface Inside {
-  readonly _core: {
-    readonly _inputHandler: Record<string, (params: { length: number; params: number[] }) => unknown>;
-  };
-}
 /** The library rests between writes, never inside one: this much of the worst output takes about a tenth of a second. */
 const sliceBytes = 1024;
 
@@ -139,12 +119,11 @@ export class Screen {
 
   #guard(): void {
     const { terminal } = this;
-    const { _inputHandler: inside } = (terminal as unknown as Inside)._core;
     guard(terminal.parser, {
       size: () => ({ columns: terminal.cols, rows: terminal.rows }),
       answers: this.#parts.answers,
       offer: this.#parts.offer,
-      again: (final, count) => inside[counted[final as keyof typeof counted]]?.({ length: 1, params: [count] }),
+      again: (final, count) => again(terminal, final, count),
     });
   }
 

@@ -3,7 +3,8 @@
  * have a twin that the policy allows, because script sets it through the object model: constructed style sheets, and
  * `element.style`. Loaded with the library, before its first terminal.
  */
-const adopt = (element: HTMLStyleElement): HTMLStyleElement => {
+/** `element` stands in for the `<style>`: even an empty one of those is reported. */
+const adopt = (element: HTMLElement): HTMLElement => {
   const sheet = new CSSStyleSheet();
   let isIn = false;
   Object.defineProperty(element, 'textContent', {
@@ -39,8 +40,8 @@ export const allowStyles = (): void => {
   isDone = true;
   const create = document.createElement.bind(document);
   document.createElement = ((name: string, options?: ElementCreationOptions): HTMLElement => {
+    if (name === 'style') return adopt(create('template'));
     const element = create(name, options);
-    if (element instanceof HTMLStyleElement) return adopt(element);
     return name === 'span' ? restyle(element) : element;
   }) as typeof document.createElement;
 };
