@@ -165,11 +165,11 @@ class Running implements Search {
 
   /** Silent: at work inside the pattern, or only waiting for a core or a disk? `before` is what it had used when first asked. */
   async #lookAtStall(before: number | null): Promise<void> {
-    const worker = this.#worker;
-    const asked = this.#stall;
-    const usage = await worker?.cpuUsage().catch(() => null);
+    const [worker, asked] = [this.#worker, this.#stall];
+    if (worker === null) return;
+    const usage = await worker.cpuUsage().catch(() => null);
     // It spoke or ended meanwhile.
-    if (usage == null || worker !== this.#worker || asked !== this.#stall) return;
+    if (usage === null || worker !== this.#worker || asked !== this.#stall) return;
     const usedMs = (usage.user + usage.system) / 1000;
     if (before !== null && usedMs - before >= limits.grepStallMs) {
       this.#stopped = 'slow';
