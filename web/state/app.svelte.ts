@@ -54,6 +54,8 @@ export class App {
   /** When the offline copy was last in step; null when there is none. */
   syncedAt = $state<number | null>(null);
   overlay = $state<Overlay>(null);
+  /** The sheet of a new conversation begins with a worktree of the one that is open. */
+  continuing = false;
   /** Ticks twice a minute, for relative times. */
   now = $state(Date.now());
   showArchived = $state(false);
@@ -75,20 +77,22 @@ export class App {
   readonly workspace = $derived(this.#chosenWorkspace());
   /** Of the current workspace, newest activity first. */
   readonly history = $derived(
-    this.conversations.items
-      .filter((one) => one.workspaceId === this.workspace?.workspaceId && one.archived === this.showArchived)
-      .sort(byActivity),
+    this.conversations.items.filter((one) => this.#isHere(one) && one.archived === this.showArchived).sort(byActivity),
   );
   /** At work or waiting in other workspaces: never out of sight. */
   readonly elsewhere = $derived(
-    this.conversations.items
-      .filter((one) => one.workspaceId !== this.workspace?.workspaceId && one.state !== 'idle')
-      .sort(byActivity),
+    this.conversations.items.filter((one) => !this.#isHere(one) && one.state !== 'idle').sort(byActivity),
   );
   readonly waiting = $derived(this.approvals.items.length);
   readonly readyAgents = $derived(this.agents.items.filter((agent) => agent.enabled));
   /** Why nothing can be changed right now, in plain words; null when it can. */
   readonly blocked = $derived(this.connection === 'live' ? null : text.connection.blocked[this.connection]);
+
+  /** In the current workspace, or in a worktree made from it. */
+  #isHere({ workspaceId, worktree }: ConversationSummary): boolean {
+    const here = this.workspace?.workspaceId;
+    return workspaceId === here || worktree?.parentWorkspaceId === here;
+  }
 
   #link: Link | null = null;
   #open = new Map<string, Conversation>();

@@ -1,5 +1,6 @@
 /**
- * Putting files back (F-23): what would be done, which of it is chosen, what came of it. What is sent is the digest of the
+ * Putting files back (F-23), or bringing them back from a worktree (W-03): what would be done, which of it is chosen, what
+ * came of it. What is sent is the digest of the
  * plan that is on the screen; where the folder moved meanwhile, nothing is written and the new plan is shown.
  */
 import type { Answer } from '#protocol/methods.ts';
@@ -26,10 +27,15 @@ export class Restore {
   readonly #conversationId: string;
   #checkpointId: string;
 
-  constructor(app: App, conversationId: string, checkpointId: string) {
+  /** The conversation whose worktree it is brought from; null once it is undone, or where a checkpoint is put back. */
+  #from: string | null;
+
+  /** `conversationId` is the one whose folder is written into. */
+  constructor(app: App, conversationId: string, source: { checkpointId: string } | { from: string }) {
     this.#app = app;
+    this.#from = 'from' in source ? source.from : null;
     this.#conversationId = conversationId;
-    this.#checkpointId = checkpointId;
+    this.#checkpointId = 'from' in source ? '' : source.checkpointId;
   }
 
   readonly possible = $derived(this.plan?.writes.filter(({ refused }) => refused === null) ?? []);
@@ -45,8 +51,11 @@ export class Restore {
   }
 
   async #plan(ids?: string[]): Promise<{ plan: WritePlan | null; failure: Failure | null }> {
-    const where = { conversationId: this.#conversationId, checkpointId: this.#checkpointId };
-    const outcome = await this.#app.call('checkpoint.plan', { ...where, ...(ids === undefined ? {} : { ids }) });
+    const part = ids === undefined ? {} : { ids };
+    const where = { conversationId: this.#conversationId, checkpointId: this.#checkpointId, ...part };
+    const outcome = await (this.#from === null
+      ? this.#app.call('checkpoint.plan', where)
+      : this.#app.call('worktree.plan', { conversationId: this.#from, ...part }));
     return outcome.ok ? { plan: outcome.value, failure: null } : { plan: null, failure: outcome.failure };
   }
 
@@ -81,8 +90,11 @@ export class Restore {
       if (seen(part.plan.writes) !== seen(wanted)) return this.#stale();
       digest = part.plan.digest;
     }
-    const where = { conversationId: this.#conversationId, checkpointId: this.#checkpointId, digest };
-    const outcome = await this.#app.call('checkpoint.restore', { ...where, ...(ids === undefined ? {} : { ids }) });
+    const chosen = { digest, ...(ids === undefined ? {} : { ids }) };
+    const where = { conversationId: this.#conversationId, checkpointId: this.#checkpointId, ...chosen };
+    const outcome = await (this.#from === null
+      ? this.#app.call('checkpoint.restore', where)
+      : this.#app.call('worktree.bring', { conversationId: this.#from, ...chosen }));
     if (outcome.ok) this.done = outcome.value;
     else if (outcome.failure.code === 'digest_mismatch') await this.#stale();
     else if (outcome.failure.code === 'worktree_moved') await this.#stale(outcome.failure);
@@ -104,6 +116,7 @@ export class Restore {
     if (undoCheckpointId === null || this.working) return;
     this.working = true;
     this.#checkpointId = undoCheckpointId;
+    this.#from = null;
     this.done = null;
     await this.look();
     const isAsTheyWereLeft = this.possible.length > 0 && this.chosen.size === this.plan?.writes.length;

@@ -28,6 +28,18 @@ export const words = {
       ...(removed > 0 ? [`${files(removed)} removed`] : []),
     ].join(', ') + '.',
   undone: 'Undone: the files are as they were before.',
+  bringTitle: 'Bring back from the worktree',
+  bringIntro:
+    'Into the folder this conversation was continued from. What is there now is recorded first, so that this can be undone.',
+  bringNothing: 'Nothing to bring back: all of it is in the folder already.',
+  bringMovedHint: 'Where both changed, the changes are put together; choose those files to bring them, too.',
+  bringWorking: 'Bringing files back…',
+  bring: (count: number) => (count === 0 ? 'Bring files back' : `Bring ${files(count)} back`),
+  brought: (written: number, removed: number) =>
+    [
+      ...(written > 0 ? [`${files(written)} brought back`] : []),
+      ...(removed > 0 ? [`${files(removed)} removed`] : []),
+    ].join(', ') + '.',
   receipt: 'Receipt',
   undoNow: 'Undo',
   close: 'Done',

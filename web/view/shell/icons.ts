@@ -41,6 +41,8 @@ export const icons = {
   folderOpen: 'M2.5 12.5v-8c0-.6.4-1 1-1h2.8l1.4 1.7h4.3c.6 0 1 .4 1 1v1M2.5 12.5 4.3 7.2h9.7l-1.7 5.3z',
   terminal: 'M2.5 3.5h11v9h-11zM5 6.2 7 8 5 9.8M8.5 10h2.5',
   quote: 'M3 4.5h10M3 8h10M3 11.5h6',
+  branch:
+    'M5 4.8v6.4M5 1.8a1.5 1.5 0 1 0 0 3 1.5 1.5 0 1 0 0-3ZM5 11.2a1.5 1.5 0 1 0 0 3 1.5 1.5 0 1 0 0-3ZM11 3.8a1.5 1.5 0 1 0 0 3 1.5 1.5 0 1 0 0-3ZM11 6.8c0 2.2-1.5 3-6 3.6',
   external: 'M9 3h4v4M13 3 7.5 8.5M11 9.5V13H3V5h3.5',
 } as const;
 export type IconName = keyof typeof icons;

@@ -1,0 +1,102 @@
+/** A conversation continued in a worktree of its own, brought back and removed, in a real browser (W-03, U-14). */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { AxeBuilder } from '@axe-core/playwright';
+import type { Page } from '@playwright/test';
+import { plainGit } from '../git/worktree-stage.ts';
+import { allow, composer, expect, expectVerified, practiceFolder, practise, send, test } from './ground.ts';
+
+const dialog = (page: Page) => page.getByRole('dialog').or(page.getByRole('alertdialog'));
+const commit = (folder: string): void => {
+  plainGit(folder, 'init', '-q', '-b', 'main');
+  plainGit(folder, 'add', '-A');
+  plainGit(folder, 'commit', '-q', '-m', 'first');
+};
+const continueElsewhere = async (page: Page): Promise<void> => {
+  await page.getByRole('button', { name: 'Conversation menu' }).click();
+  await page.getByRole('menuitem', { name: 'Continue in a worktree…' }).click();
+};
+const expectAccessible = async (page: Page): Promise<void> => {
+  expect((await new AxeBuilder({ page }).setLegacyMode(true).include('dialog').analyze()).violations).toEqual([]);
+};
+
+for (const [width, height] of [
+  [1440, 900],
+  [390, 844],
+] as const) {
+  test.describe(`at ${width}×${height}`, () => {
+    test.use({ viewport: { width, height } });
+
+    test('W-03, U-14: continued in a worktree, reviewed, brought back, removed', async ({ bridge, open }) => {
+      test.setTimeout(120_000);
+      const page = await open();
+      const folder = practiceFolder(bridge);
+      const parentId = await practise(page);
+      commit(folder);
+      writeFileSync(join(folder, 'uncommitted.txt'), 'mine\n');
+
+      await continueElsewhere(page);
+      await expect(dialog(page).getByRole('checkbox', { name: 'In its own worktree' })).toBeChecked();
+      await expect(dialog(page)).toContainText('1 file with uncommitted changes is not in it');
+      await expectAccessible(page);
+      await dialog(page).getByRole('button', { name: 'Start' }).click();
+      await expect(page).not.toHaveURL(new RegExp(parentId), { timeout: 30_000 });
+      await expect(page.getByRole('link', { name: /^Worktree of/ })).toHaveAttribute('href', `/c/${parentId}`);
+      await expect(composer(page)).toBeEnabled();
+
+      await send(page, 'note: from the worktree');
+      await allow(page);
+      await expect(page.getByRole('button', { name: 'Bring back…' })).toBeEnabled({ timeout: 20_000 });
+      expect(existsSync(join(folder, 'NOTES.md')), 'the folder of the parent stays as it is').toBe(false);
+
+      await page.getByRole('button', { name: 'Review changes' }).first().click();
+      await expect(page.getByRole('tabpanel', { name: 'Changes' })).toContainText('NOTES.md');
+      if (width < 760) await page.getByRole('button', { name: 'Close the workspace panel' }).click();
+
+      await page.getByRole('button', { name: 'Remove worktree…' }).click();
+      await expect(dialog(page)).toContainText('Not brought back: 1 file.');
+      await expectAccessible(page);
+      await page.keyboard.press('Escape');
+
+      await page.getByRole('button', { name: 'Bring back…' }).click();
+      await dialog(page).getByRole('button', { name: 'Bring 1 file back' }).click();
+      await expect(dialog(page).getByRole('status')).toContainText('1 file brought back.');
+      expect(readFileSync(join(folder, 'NOTES.md'), 'utf8')).toContain('from the worktree');
+      await dialog(page).getByRole('button', { name: 'Done' }).click();
+
+      await page.getByRole('button', { name: 'Remove worktree…' }).click();
+      await expect(dialog(page)).toContainText('Nothing in it would be lost');
+      await dialog(page).getByRole('button', { name: 'Remove worktree', exact: true }).click();
+      await expect(page.getByRole('link', { name: /^Worktree removed/ })).toBeVisible();
+      await expect(composer(page)).toBeDisabled();
+      await page.getByRole('link', { name: /^Worktree removed/ }).click();
+      await expect(page).toHaveURL(new RegExp(parentId));
+      await expect(page.getByRole('log', { name: 'Conversation' })).toContainText('Brought 1 file back');
+      await expectVerified(bridge);
+    });
+  });
+}
+
+test('W-03: a folder that is no repository says so, and a worktree is not offered to start', async ({ open }) => {
+  const page = await open();
+  await practise(page);
+  await continueElsewhere(page);
+  await expect(dialog(page).getByRole('alert')).toContainText('not in a git repository');
+  await expect(dialog(page).getByRole('button', { name: 'Start' })).toBeDisabled();
+  await dialog(page).getByRole('checkbox', { name: 'In its own worktree' }).uncheck();
+  await expect(dialog(page).getByRole('button', { name: 'Start' })).toBeEnabled();
+});
+
+test('W-03: the rail shows a child below the conversation it was continued from', async ({ bridge, open }) => {
+  const page = await open();
+  const parentId = await practise(page);
+  commit(practiceFolder(bridge));
+  await send(page, 'help');
+  await continueElsewhere(page);
+  await dialog(page).getByRole('button', { name: 'Start' }).click();
+  await expect(page.getByRole('link', { name: /^Worktree of/ })).toBeVisible({ timeout: 30_000 });
+  const rows = page.getByRole('region', { name: 'Conversations' }).getByRole('link');
+  await expect(rows).toHaveCount(2);
+  await expect(rows.first()).toHaveAttribute('href', `/c/${parentId}`);
+  await expect(rows.last().getByRole('img', { name: 'In a worktree' })).toBeVisible();
+});

@@ -1,0 +1,34 @@
+/** Sentences of conversations in a worktree of their own, and of closing a workspace (U-52). */
+import { formatCount } from './format.ts';
+
+const files = (count: number): string => `${formatCount(count)} ${count === 1 ? 'file' : 'files'}`;
+
+export const words = {
+  continue: 'Continue in a worktree…',
+  own: 'In its own worktree',
+  about:
+    'Works in a copy of this repository at its last commit, on a branch of its own. This folder stays as it is until you bring something back.',
+  at: (branch: string | null, commit: string) => (branch === null ? `At ${commit}.` : `From ${branch} at ${commit}.`),
+  uncommitted: (count: number) =>
+    `${files(count)} with uncommitted changes ${count === 1 ? 'is' : 'are'} not in it as ${count === 1 ? 'it is' : 'they are'} now.`,
+  filters: 'Files that a program of the repository would fetch (LFS) stay pointers.',
+  looking: 'Looking at the repository…',
+  unborn: 'There is no commit in this repository yet, so there is nothing to begin with.',
+  making: 'Making the worktree…',
+  child: 'In a worktree',
+  of: 'Worktree of',
+  unknownParent: 'another conversation',
+  review: 'Review changes',
+  bring: 'Bring back…',
+  remove: 'Remove worktree…',
+  removed: 'Worktree removed',
+  removeTitle: 'Remove this worktree?',
+  removeBody: 'Its folder and its branch go, with every commit on it. The conversation and its receipts stay.',
+  nothingLost: 'Nothing in it would be lost: all changes were brought back.',
+  lost: (count: number) => `Not brought back: ${files(count)}.`,
+  more: (count: number) => `and ${formatCount(count)} more`,
+  unknown: 'What was not brought back cannot be told:',
+  removeButton: 'Remove worktree',
+  removeAnyway: 'Remove it anyway',
+  active: 'Still active in it:',
+} as const;
