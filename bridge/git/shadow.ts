@@ -9,6 +9,7 @@ import { join } from 'node:path';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { RunGit } from './contract.ts';
+import { readIndex } from './index-file.ts';
 import { checkNamed, unsupported, type Layout } from './layout.ts';
 import { reftable, type Head } from './refs.ts';
 
@@ -115,8 +116,9 @@ export class Shadows {
       const config = await this.#config(place, directory, layout, signal);
       const read = understood(layout, config);
       put('config', configText(config, read));
-      const attributes = copy(layout, put, directory, read.sparse);
-      return { directory, objects: join(layout.common.path, 'objects'), config, attributes, ...read };
+      const copied = copy(layout, put, directory, read);
+      const notes = [...read.notes, ...copied.notes];
+      return { directory, objects: join(layout.common.path, 'objects'), config, ...read, ...copied, notes };
     } catch (error) {
       rmSync(directory, { recursive: true, force: true });
       throw error;
@@ -229,12 +231,14 @@ const configText = (config: Config, { objectFormat, sparse }: Understood): strin
   ].join('');
 };
 
+type Copied = Pick<Shadow, 'attributes' | 'notes'>;
+
 const copy = (
   layout: Layout,
   put: (name: string, content: Uint8Array) => void,
   directory: string,
-  sparse: boolean,
-): boolean => {
+  { sparse, objectFormat }: Understood,
+): Copied => {
   const own = ['info/attributes', 'info/exclude', 'shallow'].map((name) => {
     const bytes = layout.common.read(name);
     if (bytes !== null) put(name, bytes);
@@ -243,7 +247,18 @@ const copy = (
   const patterns = sparse ? layout.own.read('info/sparse-checkout') : null;
   if (patterns !== null) put('info/sparse-checkout', patterns);
   const index = copyIndex(layout, put, directory);
-  return own[0] === true || (index !== null && mayName(index, '.gitattributes'));
+  if (index === null) return { attributes: own[0] === true, notes: [] };
+  const { version, extensions, assumed, skipped } = readIndex(index, objectFormat === 'sha1' ? 20 : 32);
+  if (extensions.has('link'))
+    throw unsupported('The index of this repository is split into two files, which is not read yet.');
+  const hidden = assumed + (sparse ? 0 : skipped);
+  const files = hidden === 1 ? '1 file is' : `${hidden} files are`;
+  return {
+    // From version 4 on a name is written as what differs from the one before; a sparse index does not hold all names.
+    attributes:
+      own[0] === true || version > 3 || extensions.has('sdir') || index.includes('.gitattributes', 12, 'latin1'),
+    notes: hidden > 0 ? [`${files} marked in the index as not to be compared: whether they changed is not known.`] : [],
+  };
 };
 
 // A copy made now would look newer than files that were written right after the index: git would take them for unchanged.
@@ -257,26 +272,8 @@ const copyIndex = (
   if (stat.size > limits.gitIndexBytes) throw unsupported('The index of this repository is larger than is read.');
   const bytes = layout.own.read('index', limits.gitIndexBytes);
   if (bytes === null) return null;
-  if (bytes.length < 32) throw unsupported('The index of this repository is damaged.');
-  if (isSplit(bytes)) throw unsupported('The index of this repository is split into two files, which is not read yet.');
   put('index', bytes);
   const early = Number(stat.mtimeNs / 1_000_000n) / 1000 - 0.001;
   utimesSync(join(directory, 'index'), early, early);
   return bytes;
-};
-
-// From version 4 on a name is written as what differs from the one before, and a sparse index does not hold all names.
-const mayName = (index: Buffer, name: string): boolean =>
-  index.readUInt32BE(4) > 3 || index.includes('sdir', 12, 'latin1') || index.includes(name, 12, 'latin1');
-
-/** An extension `link` whose size leads to the end of the file or to another extension; a name in the index does neither. */
-const isSplit = (index: Buffer): boolean => {
-  for (let at = index.indexOf('link', 12, 'latin1'); at !== -1; at = index.indexOf('link', at + 1, 'latin1')) {
-    if (at + 8 > index.length) return false;
-    const end = at + 8 + index.readUInt32BE(at + 4);
-    const follows = index.subarray(end, end + 4).toString('latin1');
-    if (end === index.length - 20 || end === index.length - 32 || (end > at + 28 && /^[A-Z]{4}$/.test(follows)))
-      return true;
-  }
-  return false;
 };

@@ -258,10 +258,29 @@ describe('F-21 status', () => {
   });
 });
 
+describe('F-21 an index that hides', () => {
+  test.each([['2'], ['4']])('files that are marked as not to be compared are counted, version %s', async (version) => {
+    const repository = makeRepository();
+    const names = ['a', 'b', 'folder/c', 'folder/deep', 'link'];
+    repository.commit('first', Object.fromEntries(names.map((name) => [name, '1\n'])));
+    repository.git('update-index', '--index-version', version);
+    const room = openRoom(repository.path);
+    expect((await room.status()).notes).toEqual([]);
+    repository.git('update-index', '--assume-unchanged', 'a', 'folder/c');
+    repository.write({ a: '2\n', b: '2\n', 'folder/c': '2\n', 'folder/deep': '2\n' });
+    expect(states((await room.status()).unstaged)).toEqual({ b: 'modified', 'folder/deep': 'modified' });
+    expect((await room.status()).notes).toEqual([expect.stringContaining('2 files are marked in the index')]);
+    repository.git('update-index', '--skip-worktree', 'b');
+    expect((await room.status()).notes).toEqual([expect.stringContaining('3 files are marked in the index')]);
+    expect((await room.git.changes(room.root, unstaged, signal)).notes).toHaveLength(1);
+  });
+});
+
 describe('F-21 damage', () => {
   test.each([
     ['an index that is none', '.git/index', 'x'.repeat(100)],
     ['an index cut off', '.git/index', 'DIRC'],
+    ['an index that promises more than it holds', '.git/index', `DIRC\0\0\0\x02\0\xff\xff\xff${'\0'.repeat(500)}`],
     ['a configuration beyond its bound', '.git/config', '# x\n'.repeat(400_000)],
     ['a configuration that is none', '.git/config', '[core\n'],
     ['a HEAD that is none', '.git/HEAD', 'ref: refs/../../x\n'],
