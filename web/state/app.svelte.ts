@@ -168,6 +168,7 @@ export class App {
   noteSummary(summary: ConversationSummary): void {
     const others = this.conversations.items.filter((one) => one.conversationId !== summary.conversationId);
     this.conversations.items = [summary, ...others];
+    this.#open.get(summary.conversationId)?.refresh(summary);
     this.copy?.put(summary.conversationId, { summary });
   }
 

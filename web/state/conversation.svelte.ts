@@ -165,6 +165,13 @@ export class Conversation implements ConversationState {
     },
   };
 
+  /** What no event tells, asked anew: whether it can be used, and its worktree. */
+  refresh({ problem, worktree }: Pick<ConversationSummary, 'problem' | 'worktree'>): void {
+    if (this.#next === null) return;
+    this.#next = { ...this.#next, problem, ...(worktree === undefined ? {} : { worktree }) };
+    this.#flush.now();
+  }
+
   /** The bridge has said how it stands: what was cached is no longer a copy, what was under way is asked for. */
   #inStep(summary: ConversationSummary): void {
     this.#next = summary;

@@ -1,4 +1,5 @@
 /** Sentences of conversations in a worktree of their own, and of closing a workspace (U-52). */
+import type { ConversationSummary } from '#protocol/methods/conversation.ts';
 import { formatCount } from './format.ts';
 
 const files = (count: number): string => `${formatCount(count)} ${count === 1 ? 'file' : 'files'}`;
@@ -31,4 +32,16 @@ export const words = {
   removeButton: 'Remove worktree',
   removeAnyway: 'Remove it anyway',
   active: 'Still active in it:',
+  terminal: 'terminal',
+  doing: (state: ConversationSummary['state'], waiting: number) =>
+    waiting > 0
+      ? waiting === 1
+        ? 'an approval waits'
+        : `${formatCount(waiting)} approvals wait`
+      : state === 'idle'
+        ? 'its agent is running, and idle'
+        : state,
+  activeCount: (count: number) => `${formatCount(count)} ${count === 1 ? 'conversation' : 'conversations'} at work`,
+  waitingCount: (count: number) => `${formatCount(count)} ${count === 1 ? 'approval waits' : 'approvals wait'}`,
+  worktree: 'Worktree',
 } as const;
