@@ -72,9 +72,7 @@ test('a folder that blocks: the chip, the findings with their lines, acceptance,
   );
   await expect(finding.getByText('Why it matters')).toBeVisible();
   await finding.getByRole('button', { name: 'Open in Files' }).click();
-  await expect(
-    page.getByRole('complementary', { name: 'Files, changes and terminals' }).or(page.locator('.dock')),
-  ).toContainText('AGENTS.md');
+  await expect(page.getByRole('complementary', { name: 'Workspace' })).toContainText('AGENTS.md');
 
   await page.getByLabel('Note for the receipt').fill('my own test');
   await page.getByRole('button', { name: /^Accept these \d+ findings, \d+ of them blocking$/ }).click();

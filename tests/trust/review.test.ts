@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
 import { limits } from '#protocol/limits.ts';
 import { trustFinding } from '#protocol/methods/trust.ts';
+import type { Surveyed } from '../../bridge/files/contract.ts';
 import { openRoot } from '../../bridge/files/root.ts';
 import { findingsIn, review, type Cache, type Review } from '../../bridge/trust/review.ts';
 import { rules } from '../../bridge/trust/rules/table.ts';
@@ -171,14 +172,13 @@ describe('W-10 the review itself', () => {
     const survey = root.survey.bind(root);
     // As many names as the bound, without as many files on the disk.
     root.survey = async (visit, signal) => {
-      const name = (at: number) =>
-        ({
-          path: `a${at}.ts`,
-          type: 'file',
-          link: () => ({ target: '', place: 'inside' }),
-          revision: () => 'r',
-          head: () => ({ bytes: Buffer.alloc(0), size: 0, revision: 'r' }),
-        }) as const;
+      const name = (at: number): Surveyed => ({
+        path: `a${at}.ts`,
+        type: 'file',
+        link: () => ({ target: '', place: 'inside' }),
+        revision: () => 'r',
+        head: () => ({ bytes: Buffer.alloc(0), size: 0, revision: 'r' }),
+      });
       for (let at = 0; at <= limits.trustRead; at += 1) visit(name(at));
       return survey(visit, signal);
     };
