@@ -5,11 +5,11 @@ import type { ChangeEntry, ChangeSource, CheckpointInfo, GitStatus } from '#prot
 import type { App } from '../../web/state/app.svelte.ts';
 import { Changes } from '../../web/state/changes.svelte.ts';
 import type { BlockSlot } from '../../web/state/contract.ts';
-import { sourceIn } from '../../web/state/dock.svelte.ts';
 import { explained } from '../../web/view/changes/failure.ts';
 import { listRows, nextEntry, statusGroups } from '../../web/view/changes/groups.ts';
 import { itemKey, lineOf, pickedBetween, stepLine, withComments, type Item } from '../../web/view/changes/items.ts';
 import { changeKey } from '../../web/view/changes/keys.ts';
+import { sourceIn } from '../../web/view/changes/link.ts';
 import {
   changeStarts,
   isLine,

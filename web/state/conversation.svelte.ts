@@ -18,7 +18,7 @@ import { readDraft, writeDraft } from './drafts.ts';
 import { done } from './failure.ts';
 import { Flush } from './flush.ts';
 import { Outbox } from './outbox.svelte.ts';
-import { Review } from './review.svelte.ts';
+import type { Review } from './review.svelte.ts';
 
 type Status = Extract<ActivityFrame, { type: 'status' }>;
 
@@ -57,7 +57,8 @@ export class Conversation implements ConversationState {
   });
   readonly blocked = $derived.by(() => this.#app.blocked ?? this.summary?.problem ?? null);
 
-  readonly review: Review;
+  /** Comments on changes that wait to be sent; null until there are some or one may be written. */
+  review = $state.raw<Review | null>(null);
   #app: App;
   #model = new Blocks();
   #next: ConversationSummary | null = null;
@@ -76,7 +77,6 @@ export class Conversation implements ConversationState {
         app.call('conversation.send', { conversationId: id, delivery, content: [...content] }, { key }),
       () => crypto.randomUUID(),
     );
-    this.review = new Review(app, id);
     const draft = readDraft(localStorage, id);
     this.#draft = draft.text;
     this.draftAttachments = draft.attachments;
@@ -101,6 +101,11 @@ export class Conversation implements ConversationState {
   }
   terminalOutput(terminalId: string): string {
     return this.#terminals.get(terminalId) ?? '';
+  }
+
+  async openReview(): Promise<void> {
+    const { Review } = await import('./review.svelte.ts');
+    this.review ??= new Review(this.#app, this.id);
   }
 
   /** A new link: what was heard stays, the subscription goes on by cursor. */
@@ -334,6 +339,7 @@ export class Conversation implements ConversationState {
     if (this.#closed) return;
     if (this.#app.link === null) this.loading = false;
     this.#subscribe();
+    if (((await copy?.review(this.id)) ?? []).length > 0) await this.openReview();
   }
 
   #subscribe(): void {
