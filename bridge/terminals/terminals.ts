@@ -11,7 +11,7 @@ import type { Root } from '../files/contract.ts';
 import type { Ledger, Tx } from '../ledger/contract.ts';
 import type { Terminals } from './contract.ts';
 import { shellEnvironment, shellOf } from './shell.ts';
-import { Terminal, type Ended } from './terminal.ts';
+import type { Ended, Terminal } from './terminal.ts';
 
 export interface TerminalsParts {
   readonly ledger: Pick<Ledger, 'commit'> & { readonly read: Pick<Ledger['read'], 'meta'> };
@@ -28,6 +28,11 @@ export interface TerminalsParts {
   readonly changed: () => void;
 }
 
+const end = async ({ terminal, buried }: Live, by: Ended['by']): Promise<void> => {
+  await terminal.end(by);
+  await buried;
+};
+
 const metaName = 'terminals';
 const kept = list(terminalInfo, limits.terminalsListed);
 
@@ -42,9 +47,15 @@ const absence = (env: TerminalsParts['env']): string | null => {
   return shellOf(env) === null ? 'There are no terminals here: no shell was found.' : null;
 };
 
+interface Live {
+  readonly terminal: Terminal;
+  /** Resolves once its end is on record. */
+  readonly buried: Promise<void>;
+}
+
 class Room implements Terminals {
   readonly #parts: TerminalsParts;
-  readonly #live = new Map<string, Terminal>();
+  readonly #live = new Map<string, Live>();
   #past: TerminalInfo[] | null = null;
   #opening = 0;
   #absent: string | null | undefined;
@@ -58,7 +69,9 @@ class Room implements Terminals {
   }
 
   list(): TerminalInfo[] {
-    return [...this.#ended(), ...Array.from(this.#live.values(), ({ info }) => info)].slice(-limits.terminalsListed);
+    return [...this.#ended(), ...Array.from(this.#live.values(), ({ terminal }) => terminal.info)].slice(
+      -limits.terminalsListed,
+    );
   }
 
   async open(params: Parameters<Terminals['open']>[0]): Promise<TerminalInfo> {
@@ -77,15 +90,15 @@ class Room implements Terminals {
   }
 
   rename(terminalId: string, title: string): TerminalInfo {
-    const terminal = this.#live.get(terminalId);
+    const terminal = this.#live.get(terminalId)?.terminal;
     if (terminal === undefined) throw new Refusal('terminal_gone');
     terminal.rename(title);
     return terminal.info;
   }
 
   async close(terminalId: string): Promise<void> {
-    const terminal = this.#live.get(terminalId);
-    if (terminal !== undefined) return terminal.end('operator');
+    const live = this.#live.get(terminalId);
+    if (live !== undefined) return end(live, 'operator');
     const others = this.#ended().filter((info) => info.terminalId !== terminalId);
     if (others.length === this.#ended().length) throw new Refusal('terminal_gone');
     this.#past = others;
@@ -93,19 +106,14 @@ class Room implements Terminals {
   }
 
   attach: Terminals['attach'] = async (terminalId, size, viewer) =>
-    this.#live.get(terminalId)?.attach(size, viewer) ?? null;
+    this.#live.get(terminalId)?.terminal.attach(size, viewer) ?? null;
 
   async closeAll(workspaceId?: string): Promise<void> {
     const by = workspaceId === undefined ? 'bridge' : 'operator';
     const ending = [...this.#live.values()].filter(
-      ({ info }) => workspaceId === undefined || info.workspaceId === workspaceId,
+      ({ terminal }) => workspaceId === undefined || terminal.info.workspaceId === workspaceId,
     );
-    await Promise.all(
-      ending.map(async (terminal) => {
-        await terminal.end(by);
-        await this.#bury(terminal, await terminal.gone);
-      }),
-    );
+    await Promise.all(ending.map((live) => end(live, by)));
   }
 
   async #open(
@@ -116,26 +124,27 @@ class Room implements Terminals {
     const marker = this.#parts.marker();
     const info: TerminalInfo = { terminalId: this.#parts.uuid(), ...about, startedAt: now(), ended: null };
     const message = { program: about.program, env: shellEnvironment(env, marker), cwd: directory, size: about.size };
-    const terminal = await Terminal.open({
+    // Loaded with the first terminal: no start of the bridge waits for it.
+    const room = await import('./terminal.ts');
+    const terminal = await room.Terminal.open({
       ...{ nodePath, marker, info, message, now, changed },
       recorded: ({ pid, startTime }) => this.#parts.ledger.commit((tx) => tx.putProcess({ pid, startTime, marker })),
     }).catch(async (error: unknown) => {
       await this.#parts.ledger.commit((tx) => tx.removeProcess(marker));
       throw error;
     });
-    this.#live.set(info.terminalId, terminal);
-    void terminal.gone
-      .then((ended) => this.#bury(terminal, ended, marker))
+    const buried = terminal.gone
+      .then(() => this.#bury(terminal, marker))
       .catch((error: unknown) => this.#parts.log('the end of a terminal was not recorded', error));
+    this.#live.set(info.terminalId, { terminal, buried });
     await this.#keep(() => undefined);
     return terminal.info;
   }
 
-  /** Both the end itself and whoever waits for it come here; the first does it. */
-  async #bury(terminal: Terminal, ended: Ended, marker?: string): Promise<void> {
-    const { terminalId } = terminal.info;
-    if (this.#live.delete(terminalId)) this.#past = [...this.#ended(), { ...terminal.info, ended }];
-    await this.#keep((tx) => marker !== undefined && tx.removeProcess(marker));
+  async #bury(terminal: Terminal, marker: string): Promise<void> {
+    this.#live.delete(terminal.info.terminalId);
+    this.#past = [...this.#ended(), terminal.info];
+    await this.#keep((tx) => tx.removeProcess(marker));
   }
 
   /** What is on record of the bridges before this one, and what ended in it; the oldest leave first. */
