@@ -365,6 +365,18 @@ export const limits = {
   /** What a malware scanner may print. */
   malwareBytes: 256 * KiB,
 
+  // The profile of a workspace
+  /** Files whose names are looked at. */
+  profileFiles: 220,
+  /** Folders below each other. */
+  profileDepth: 6,
+  /** Of one file. */
+  profileFileBytes: 12_000,
+  /** Names of one kind that are told. */
+  profileNames: 60,
+  /** As one text: three lists of long names, and a README. */
+  profileBytes: 1 * MiB,
+
   // Git and checkpoints
   /** One git command on a large repository with a cold disk. */
   gitMs: 10 * second,

@@ -367,6 +367,8 @@ export const createCommands = (
       const opened = await workspaces.open(params.path === undefined ? { practice: true } : { path: params.path });
       return changed('workspaces', looking(opened));
     },
+    'workspace.profile': ({ params: { workspaceId }, signal }) =>
+      workspaces.profile(workspaceId, rooms.trusted(workspaceId), signal),
     'workspace.reset': async ({ params }) => {
       if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
       await rooms.terminals.closeAll(params.workspaceId);

@@ -1,6 +1,12 @@
 /** What the files room gives: the only opener of workspace paths, and the registry of workspaces on top of it. */
 import type { Answer, Params } from '#protocol/methods.ts';
-import type { FileEntry, FileRead, FoundLine, WorkspaceSummary } from '#protocol/methods/workspace.ts';
+import type {
+  FileEntry,
+  FileRead,
+  FoundLine,
+  WorkspaceProfile,
+  WorkspaceSummary,
+} from '#protocol/methods/workspace.ts';
 import type { z } from '#protocol/schema.ts';
 import type { fileStat } from '#protocol/methods/workspace.ts';
 import type { Wanted } from './pattern.ts';
@@ -160,6 +166,8 @@ export interface Workspaces {
   forget(workspaceId: string): Promise<void>;
   /** Practice only. */
   reset(workspaceId: string): Promise<WorkspaceSummary>;
+  /** `trusted`: whether text of its files may be part of it. @throws Refusal as `root`, cancelled */
+  profile(workspaceId: string, trusted: boolean, signal: AbortSignal): Promise<WorkspaceProfile>;
   browse(path: string): {
     path: string;
     parent: string | null;

@@ -13,6 +13,7 @@ import { Beneath, asRefusal, isName } from './beneath.ts';
 import type { Root, Workspaces } from './contract.ts';
 import { browseFolder, canonicalFolder, nameOfFolder } from './folders.ts';
 import { ensurePractice, exists, stage, swap } from './practice.ts';
+import { profileOf } from './profile.ts';
 import { openRoot } from './root.ts';
 
 /** The exclusive right of one bridge process to a directory, or who has it. Taken at once or not at all. */
@@ -134,6 +135,10 @@ class Registry implements Workspaces {
 
   browse(path: string): ReturnType<Workspaces['browse']> {
     return browseFolder(path, this.#private);
+  }
+
+  profile(...[workspaceId, trusted, signal]: Parameters<Workspaces['profile']>): ReturnType<Workspaces['profile']> {
+    return profileOf(this.root(workspaceId), trusted, signal);
   }
 
   closeAll(): void {

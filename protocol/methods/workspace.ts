@@ -21,6 +21,30 @@ export const workspaceSummary = z.strictObject({
 });
 export type WorkspaceSummary = z.infer<typeof workspaceSummary>;
 
+const profileNames = list(text(limits.pathBytes), limits.profileNames);
+/** What a workspace is, derived without running anything of it (W-05). */
+export const workspaceProfile = z.strictObject({
+  workspaceId: uuid,
+  name: text(limits.nameBytes),
+  kind: text(100),
+  stack: profileNames,
+  manifests: profileNames,
+  topLevel: list(
+    z.strictObject({ name: text(1024), type: z.enum(['file', 'directory', 'symlink', 'other']) }),
+    limits.profileNames,
+  ),
+  notable: profileNames,
+  gitHead: z.nullable(text(64)),
+  files: count,
+  truncated: z.boolean(),
+  /** Its beginning; null where there is none, or the folder is not trusted. */
+  readme: z.nullable(text(limits.profileFileBytes)),
+  trusted: z.boolean(),
+  /** All of it as one text, for an attachment the operator sees. */
+  text: text(limits.profileBytes),
+});
+export type WorkspaceProfile = z.infer<typeof workspaceProfile>;
+
 export const fileEntry = z.strictObject({
   /** For display: never a substitute for the bytes of the name. */
   name: text(1024),
@@ -283,6 +307,14 @@ export const workspaceMethods = {
       'workspace_leased',
       'workspace_unavailable',
     ],
+  },
+  /** For the sheet of a new conversation, and as an attachment to a message. */
+  'workspace.profile': {
+    params: z.strictObject({ workspaceId: uuid }),
+    result: workspaceProfile,
+    capability: 'files.read',
+    mutates: false,
+    errors: [...rootErrors],
   },
   /** Restores the practice workspace to its template; only that directory and its rows. */
   'workspace.reset': {
