@@ -7,6 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { checkpointRows } from './checkpoint.ts';
 import { gitRows } from './git.ts';
 import { grepRows, listRows } from './files.ts';
 import { Ground, root } from './ground.ts';
@@ -37,6 +38,7 @@ const parts: Readonly<Record<string, (ground: Ground) => Promise<Row[]>>> = {
   verify: verifyRows,
   'verify-page': verifyPageRows,
   git: gitRows,
+  checkpoint: checkpointRows,
   changes: changesRows,
   size: sizeRows,
   large: largeRows,

@@ -13,6 +13,7 @@ import {
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { verifyAll } from '../../bridge/approvals/reader.ts';
+import { applySteps } from '../../bridge/git/checkpoint-restore.ts';
 import {
   codeOf,
   filesOf,
@@ -361,6 +362,27 @@ describe('F-23 putting back', () => {
     expect(readFileSync(join(stage.folder, 'was/file'), 'utf8')).toBe('1');
     // The link was replaced, not followed.
     expect(readdirSync(join(directory.path, 'moved'))).toEqual(['file']);
+  });
+
+  it('stops at the first file that moved, and takes back what it had done', async () => {
+    for (const path of ['a', 'b', 'c']) put(path, '1');
+    await stage.record('before_turn');
+    put('a', '2');
+    put('b', '2');
+    remove('c');
+    put('d', 'new');
+    const { shelf } = stage.room;
+    const done = await shelf.inOrder(stage.conversationId, async (place) => {
+      const scan = await shelf.scan(place, stage.root, uuid(), never());
+      const tree = stage.ledger.read.fileCheckpoints(stage.conversationId)[0]?.tree ?? '';
+      const steps = await place.store.differences(scan.tree, tree, never());
+      expect(steps.map(({ path }) => path)).toEqual(['a', 'b', 'c', 'd']);
+      put('b', 'someone else');
+      const revisions = (path: string): string | null => scan.entries.get(path)?.revision ?? null;
+      return applySteps({ root: stage.root, store: place.store }, steps, revisions, never());
+    });
+    expect(done).toMatchObject({ written: [], removed: [], at: 'b', stopped: { code: 'file_changed' } });
+    expect(filesOf(stage.folder)).toEqual({ a: '2', b: 'someone else', d: 'new' });
   });
 
   it('does not touch what was never recorded', async () => {
