@@ -55,6 +55,7 @@ export const words = {
   reader: 'For a screen reader',
   label: (name: string, leave: string) => `Terminal ${name}. Every key goes to the shell; ${leave} leaves it.`,
   leaveKeys: 'Control Shift Escape',
+  leave: 'Every key goes to the shell; Ctrl Shift Esc leaves it.',
   connecting: 'Connecting…',
   waiting: 'The connection was lost; connecting again. What you type now is not kept.',
   notTyped: 'Not connected: what you typed was not sent.',
@@ -77,7 +78,7 @@ export const words = {
     code: (code: number) => (code === 0 ? 'The shell ended.' : `The shell ended with exit code ${code}.`),
     signal: (signal: string) => `The shell was ended by ${signal}.`,
     operator: 'You ended it.',
-    bridge: 'It ended with the bridge. What was on its screen is gone.',
+    bridge: 'It ended with the bridge.',
     unknown: 'It ended.',
   },
   keys: {

@@ -39,6 +39,8 @@ export class Pane {
   link = $state.raw<Link | null>(null);
   /** Lines that are asked about before they are pasted. */
   asked = $state.raw<Pasted | null>(null);
+  /** The field to paste into by hand is open. */
+  pasting = $state(false);
   /** Something was typed and could not be sent. */
   missed = $state(false);
   finding = $state(false);
@@ -244,7 +246,7 @@ export class Pane {
     if (screen === null) return;
     this.#queue?.step(() => {
       const size = this.#fitted(screen);
-      if (this.owner && this.state === 'live') screen.resize(size);
+      if (this.owner && this.state !== 'waiting') screen.resize(size);
       this.#wire?.resize(size);
     });
   }
