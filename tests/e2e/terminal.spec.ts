@@ -54,7 +54,7 @@ const screenText = async (page: Page, at = 0): Promise<string> =>
     .trimEnd();
 const expectScreen = (page: Page, what: RegExp | string, at = 0) =>
   expect
-    .poll(() => screenText(page, at), { timeout: 15_000 })
+    .poll(() => screenText(page, at), { timeout: 30_000 })
     [typeof what === 'string' ? 'toContain' : 'toMatch'](what as never);
 
 /** Opens the first terminal of a workspace and waits for its prompt. */
