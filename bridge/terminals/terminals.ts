@@ -57,7 +57,7 @@ class Room implements Terminals {
   readonly #parts: TerminalsParts;
   readonly #live = new Map<string, Live>();
   #past: TerminalInfo[] | null = null;
-  #opening = 0;
+  readonly #opening = new Set<{ readonly workspaceId: string; readonly done: Promise<unknown> }>();
   #absent: string | null | undefined;
 
   constructor(parts: TerminalsParts) {
@@ -80,12 +80,14 @@ class Room implements Terminals {
     const program = shellOf(this.#parts.env);
     if (this.absent !== null || program === null)
       throw new Refusal('unsupported_capability', this.absent === null ? {} : { message: this.absent });
-    if (this.#live.size + this.#opening >= limits.terminals) throw new Refusal('terminal_limit');
-    this.#opening += 1;
+    if (this.#live.size + this.#opening.size >= limits.terminals) throw new Refusal('terminal_limit');
+    const done = this.#open({ workspaceId, cwd, program, title: '', size }, directory);
+    const opening = { workspaceId, done };
+    this.#opening.add(opening);
     try {
-      return await this.#open({ workspaceId, cwd, program, title: '', size }, directory);
+      return await done;
     } finally {
-      this.#opening -= 1;
+      this.#opening.delete(opening);
     }
   }
 
@@ -110,6 +112,9 @@ class Room implements Terminals {
 
   async closeAll(workspaceId?: string): Promise<void> {
     const by = workspaceId === undefined ? 'bridge' : 'operator';
+    // One that is on its way would come to life behind us.
+    const opening = [...this.#opening].filter((one) => workspaceId === undefined || one.workspaceId === workspaceId);
+    await Promise.allSettled(opening.map(({ done }) => done));
     const ending = [...this.#live.values()].filter(
       ({ terminal }) => workspaceId === undefined || terminal.info.workspaceId === workspaceId,
     );

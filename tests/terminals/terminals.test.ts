@@ -147,6 +147,16 @@ describe('terminals', () => {
     expect(ground.terminals.list().some((info) => info.terminalId === terminalId)).toBe(false);
   });
 
+  it('ends what was still being opened as well', async () => {
+    const opening = ground.open();
+    await ground.terminals.closeAll(workspaceId);
+    const terminalId = await opening;
+    expect(ground.terminals.list().find((info) => info.terminalId === terminalId)?.ended).toMatchObject({
+      by: 'operator',
+    });
+    expect(ground.processes.size).toBe(0);
+  });
+
   it('lets the shell write its history before it goes', async () => {
     await ground.end();
     await ground.start();
