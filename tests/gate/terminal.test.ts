@@ -103,10 +103,7 @@ describe('the socket of a terminal', () => {
       ['own'],
       ['ack', 2],
     ]);
-    expect(page.got).toEqual([
-      JSON.stringify({ type: 'replay', size, owner: true, bytes: 2 }),
-      Buffer.from([0xff, 0]),
-    ]);
+    expect(page.got).toEqual([JSON.stringify({ type: 'replay', size, owner: true, bytes: 2 }), Buffer.from([0xff, 0])]);
     page.socket.close();
     await until(() => done.length === 6);
     expect(done.at(-1)).toEqual(['detach']);
