@@ -24,6 +24,8 @@ export interface Scan {
 interface Budget {
   entries: number;
   truncated: boolean;
+  /** Each folder is listed once, however many patterns lead through it. */
+  readonly listed: Map<string, readonly Openable[]>;
 }
 interface Hit {
   readonly entry: FileEntry & { readonly path: string };
@@ -34,7 +36,7 @@ interface Hit {
 /** Sorted by path. Bounded in entries and files; beyond either it is truncated. */
 export const scanFiles = (root: Root, patterns: readonly TrustPattern[]): Scan => {
   const hits = new Map<string, Hit>();
-  const budget: Budget = { entries: limits.trustEntries, truncated: false };
+  const budget: Budget = { entries: limits.trustEntries, truncated: false, listed: new Map() };
   for (const { pattern, agentId, what } of patterns) {
     for (const entry of matches(root, '', pattern.split('/'), budget)) {
       const hit = hits.get(entry.path) ?? { entry, agents: new Set(), whats: new Set() };
@@ -71,6 +73,12 @@ const nameOf = (entry: Openable): string => entry.path.slice(entry.path.lastInde
 
 /** The entries of a folder that a pattern's part names. A name that no path can open is no agent's configuration. */
 const entriesOf = (root: Root, folder: string, part: string, budget: Budget): Openable[] => {
+  const all = budget.listed.get(folder) ?? listAll(root, folder, budget);
+  budget.listed.set(folder, all);
+  return all.filter((entry) => part === '**' || isMatch(nameOf(entry), part));
+};
+
+const listAll = (root: Root, folder: string, budget: Budget): Openable[] => {
   const entries: Openable[] = [];
   let cursor: string | undefined;
   do {
@@ -78,10 +86,7 @@ const entriesOf = (root: Root, folder: string, part: string, budget: Budget): Op
     budget.entries -= page.entries.length;
     if (budget.entries < 0 || page.truncated) budget.truncated = true;
     if (budget.entries < 0) return entries;
-    for (const entry of page.entries) {
-      if (entry.path !== null && (part === '**' || isMatch(entry.path.slice(entry.path.lastIndexOf('/') + 1), part)))
-        entries.push({ ...entry, path: entry.path });
-    }
+    for (const entry of page.entries) if (entry.path !== null) entries.push({ ...entry, path: entry.path });
     cursor = page.cursor ?? undefined;
   } while (cursor !== undefined);
   return entries;
