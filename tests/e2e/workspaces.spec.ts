@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from '@playwright/test';
 import { plainGit } from '../git/worktree-stage.ts';
-import { allow, composer, expect, expectVerified, practiceFolder, practise, send, test } from './ground.ts';
+import { allow, composer, expect, expectVerified, practiceFolder, practise, send, test, waiting } from './ground.ts';
 
 const dialog = (page: Page) => page.getByRole('dialog').or(page.getByRole('alertdialog'));
 const commit = (folder: string): void => {
@@ -68,7 +68,7 @@ for (const [width, height] of [
       await expect(dialog(page)).toContainText('Nothing in it would be lost');
       await dialog(page).getByRole('button', { name: 'Remove worktree', exact: true }).click();
       await expect(page.getByRole('link', { name: /^Worktree removed/ })).toBeVisible();
-      await expect(composer(page)).toBeDisabled();
+      await expect(page.getByText('Its worktree was removed.').first()).toBeVisible();
       await page.getByRole('link', { name: /^Worktree removed/ }).click();
       await expect(page).toHaveURL(new RegExp(parentId));
       await expect(page.getByRole('log', { name: 'Conversation' })).toContainText('Brought 1 file back');
@@ -99,4 +99,33 @@ test('W-03: the rail shows a child below the conversation it was continued from'
   await expect(rows).toHaveCount(2);
   await expect(rows.first()).toHaveAttribute('href', `/c/${parentId}`);
   await expect(rows.last().getByRole('img', { name: 'In a worktree' })).toBeVisible();
+});
+
+test('W-05: the profile of a workspace goes along when it is attached, and can be removed', async ({ open }) => {
+  const page = await open();
+  await page.getByRole('main').getByRole('button', { name: 'New conversation' }).click();
+  const attach = dialog(page).getByRole('button', { name: 'Attach the workspace’s profile' });
+  await attach.click();
+  await dialog(page).getByRole('button', { name: 'Remove the profile' }).click();
+  await attach.click();
+  await expectAccessible(page);
+  await dialog(page).getByRole('button', { name: 'Start' }).click();
+  await expect(page).toHaveURL(/\/c\//);
+  await expect(page.getByRole('region', { name: 'Message' })).toContainText('workspace-profile.txt');
+});
+
+test('W-04: closing a workspace says what is active in it, then ends that', async ({ bridge, open }) => {
+  const page = await open();
+  const conversationId = await practise(page);
+  await send(page, 'note: wait for me');
+  await expect(waiting(page)).toBeVisible({ timeout: 20_000 });
+  await page.getByRole('button', { name: /^Practice folder/ }).click();
+  await expect(page.getByRole('menu').getByRole('img', { name: '1 approval waits' })).toBeVisible();
+  await page.getByRole('menuitem', { name: 'Close workspace…' }).click();
+  await expect(dialog(page)).toContainText('an approval waits');
+  await expectAccessible(page);
+  await dialog(page).getByRole('button', { name: 'Close workspace' }).click();
+  await expect(dialog(page)).toBeHidden();
+  const client = await bridge.client();
+  expect(await client.call('conversation.get', { conversationId })).toMatchObject({ live: false, pendingApprovals: 0 });
 });

@@ -44,4 +44,16 @@ export const words = {
   activeCount: (count: number) => `${formatCount(count)} ${count === 1 ? 'conversation' : 'conversations'} at work`,
   waitingCount: (count: number) => `${formatCount(count)} ${count === 1 ? 'approval waits' : 'approvals wait'}`,
   worktree: 'Worktree',
+  profile: {
+    manifests: 'Manifests',
+    notable: 'Notable',
+    topLevel: 'Top level',
+    head: 'Git head',
+    looked: (count: number, more: boolean) => `${files(count)} looked at${more ? '; there are more.' : '.'}`,
+    untrusted: 'No text of its files is part of it, since the folder is not trusted.',
+    attach: 'Attach the workspace’s profile',
+    file: 'workspace-profile.txt',
+    remove: 'Remove the profile',
+    failed: 'The profile was not attached.',
+  },
 } as const;
