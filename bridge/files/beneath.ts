@@ -3,7 +3,7 @@
  * symbolic link, so nothing that happens to the tree in between can lead outside (security-facts 6.2).
  * The rule not to break: no other file of this room passes a joined path to the file system; names are opened with
  * `Directory.at`, contents with `Leaf.content`. Everything is synchronous: no raw descriptor lives across an await.
- * Called by list, read, write, search and root of this room only.
+ * Called by this room only.
  */
 import {
   closeSync,

@@ -112,6 +112,8 @@ class Running implements Search {
   #guided(program: string): void {
     let worker: Worker | null = null;
     const tell = (message: Named): void => {
+      // What a killed ripgrep had still printed.
+      if (this.#ending.signal.aborted) return;
       worker ??= this.#start(true);
       if (message.paths.length > 0) this.#watchForStall();
       worker.postMessage(message);

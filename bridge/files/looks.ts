@@ -15,6 +15,7 @@ export interface LooksParts {
 }
 
 interface Look {
+  over: boolean;
   search: { readonly cursor: string; readonly workspaceId: string; readonly running: Search } | null;
   watch: Watch | null;
 }
@@ -24,13 +25,16 @@ export const createLooks = ({ random, changed, whenDetached }: LooksParts): Look
   const lookOf = (attachmentId: string): Look => {
     const known = looks.get(attachmentId);
     if (known !== undefined) return known;
-    const look: Look = { search: null, watch: null };
+    const look: Look = { over: false, search: null, watch: null };
     looks.set(attachmentId, look);
     whenDetached(attachmentId, () => {
       looks.delete(attachmentId);
+      look.over = true;
       look.search?.running.end();
       look.watch?.close();
     });
+    // It ended while its question was on the way: nothing may begin that nobody would end.
+    if (look.over) throw new Refusal('cancelled');
     return look;
   };
 

@@ -5,6 +5,7 @@
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { lstatSync, statSync, type BigIntStats } from 'node:fs';
+import { setMaxListeners } from 'node:events';
 import { homedir } from 'node:os';
 import { Refusal } from '#protocol/errors.ts';
 import { canonical } from '#protocol/json.ts';
@@ -58,6 +59,8 @@ class HeldRoot implements Root {
     this.#parts = parts;
     this.#denied = deniedObjects(parts.privateDirectories);
     this.#beneath = new Beneath(parts.path, () => this.#denied);
+    // Each attachment may have a search and a watch that end with it.
+    setMaxListeners(0, this.#closing.signal);
     this.#lister = new Lister(this.#beneath, parts.now ?? Date.now, () => randomBytes(16).toString('hex'));
     this.workspaceId = parts.workspaceId;
     this.path = parts.path;

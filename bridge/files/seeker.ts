@@ -5,6 +5,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { statSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
@@ -157,5 +158,7 @@ const listen = (): void => {
   });
 };
 
+// Kept now: a thread that is ended keeps nothing, and the next one would compile it all again.
+flushCompileCache();
 if (order.named) listen();
 else walk();

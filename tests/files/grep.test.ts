@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { linkSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { enableCompileCache } from 'node:module';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { limits } from '#protocol/limits.ts';
 import { methods } from '#protocol/methods.ts';
 import type { FoundLine } from '#protocol/methods/workspace.ts';
@@ -12,6 +14,10 @@ import { openRoot } from '../../bridge/files/root.ts';
 import { codeOf, fill, makeRoot } from './parts.ts';
 
 const never = new AbortController().signal;
+// As the bridge has it: only the first seeker compiles.
+const cache = mkdtempSync(join(tmpdir(), 'countersign-files-cache-'));
+enableCompileCache(cache);
+afterAll(() => rmSync(cache, { recursive: true, force: true }));
 const path = process.env['PATH'];
 afterEach(() => {
   process.env['PATH'] = path;
@@ -192,6 +198,14 @@ describe('F-06 search in contents', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'cancelled' });
     await expect(ask({ query: '', cursor: second.cursor ?? '' })).rejects.toMatchObject({ code: 'unknown_cursor' });
     expect((await ask({ query: 'x' })).cursor === null || made === 3).toBe(true);
+  });
+
+  test('nothing begins for an attachment that has ended', async () => {
+    const { root } = makeRoot({ f: 'x' });
+    const looks = createLooks({ random: () => 'c', changed: () => undefined, whenDetached: (_, run) => run() });
+    const asked = looks.grep('a', root, { workspaceId: root.workspaceId, query: 'x' }, never);
+    await expect(asked).rejects.toMatchObject({ code: 'cancelled' });
+    expect(codeOf(() => looks.watch('a', root, [''], undefined))).toBe('cancelled');
   });
 
   test('a long line is shown around its first match, no character cut in two', () => {
