@@ -17,6 +17,8 @@ export const reasons: Readonly<Record<string, string>> = {
   '11 chunk at 50/s, 4 tabs p50 → in the page': 'four pages draw on two cores, each all of it',
   '11 chunk at 500/s p95 → in the page': streaming,
   '11 chunk at 500/s p95 → frame painted': streaming,
+  "16 one file's difference":
+    'git itself reads an index of 50,000 files for it, which is the floor; ours adds a look at HEAD and at the file',
   '18 approval click → agent answered, durable, p99':
     'one fsync of about twenty pages, after up to 5 ms in which others may share it; the tail is the disk’s, as the floor’s p99 shows',
   '19 10,000 receipts verified, process included':
