@@ -444,6 +444,7 @@ export const limits = {
   terminalColumnsMin: 10,
   /** A wide screen with a small font. */
   terminalColumns: 500,
+  /** Two such screens above each other. */
   terminalRows: 300,
   /** A title is a label. */
   terminalTitleUnits: 256,
