@@ -186,12 +186,11 @@ export const compose = async (options: {
     safeUntrusted: (agentId) => agents.safeUntrusted(agentId),
     // The daemon first: it has its database loaded.
     scanner: () => {
-      const found = (['clamdscan', 'clamscan'] as const).map((engine) => ({
-        engine,
-        program: onPath(engine, process.env['PATH'] ?? ''),
-      }));
-      const first = found.find(({ program }) => program !== null);
-      return purpose === 'look' || first?.program == null ? null : { engine: first.engine, program: first.program };
+      for (const engine of purpose === 'look' ? [] : (['clamdscan', 'clamscan'] as const)) {
+        const program = onPath(engine, process.env['PATH'] ?? '');
+        if (program !== null) return { engine, program };
+      }
+      return null;
     },
     runScanner: runCommand,
     changed: () => ledger.feed.invalidate('trust'),
