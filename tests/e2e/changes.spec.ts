@@ -101,7 +101,8 @@ test('F-20 to F-24: three changed files, two comments, one message', async ({ sc
   const values = diff(page, 'values.ts');
   await expect(values).toContainText('value40 = 41');
   await expect(values.locator('mark', { hasText: '41' })).toBeVisible();
-  await expect(values.locator('.x-keyword').first()).toBeVisible();
+  // Colours come from a worker, after the text.
+  await expect(values.locator('.x-keyword').first()).toBeVisible({ timeout: 30_000 });
   await values.getByRole('button', { name: /^Show 2\d unchanged lines/ }).click();
   await expect(values).toContainText('value52 = 52');
   await commentOn(page, 'value40 = 41', 'Why not 42?');
@@ -290,7 +291,7 @@ for (const theme of ['light', 'dark'] as const)
     await expect(listed(page, /values\.ts/)).toBeVisible();
     await clean();
     await listed(page, /values\.ts/).click();
-    await expect(diff(page, 'values.ts').locator('.x-keyword').first()).toBeVisible();
+    await expect(diff(page, 'values.ts').locator('.x-keyword').first()).toBeVisible({ timeout: 30_000 });
     await commentOn(page, 'value40 = 41', 'Look here.');
     await clean();
     for (const [width, height] of [
