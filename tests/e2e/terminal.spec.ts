@@ -52,10 +52,8 @@ const screenText = async (page: Page, at = 0): Promise<string> =>
     .map((line) => line.replaceAll('\u00a0', ' ').trimEnd())
     .join('\n')
     .trimEnd();
-const expectScreen = (page: Page, what: RegExp | string, at = 0) =>
-  expect
-    .poll(() => screenText(page, at), { timeout: 30_000 })
-    [typeof what === 'string' ? 'toContain' : 'toMatch'](what as never);
+const expectScreen = (page: Page, what: RegExp | string, at = 0, timeout = 30_000): Promise<void> =>
+  expect.poll(() => screenText(page, at), { timeout }).toMatch(what);
 
 /** Opens the first terminal of a workspace and waits for its prompt. */
 const begin = async (page: Page): Promise<void> => {
