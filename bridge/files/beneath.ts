@@ -1,6 +1,6 @@
 /**
  * The only opener of workspace paths. Every component is opened relative to its parent's descriptor and never through a
- * symbolic link, so nothing that happens to the tree in between can lead outside (security-facts 6.2).
+ * symbolic link, so nothing that happens to the tree in between can lead outside.
  * The rule not to break: no other file of this room passes a joined path to the file system; names are opened with
  * `Directory.at`, contents with `Leaf.content`. Everything is synchronous: no raw descriptor lives across an await.
  * Called by this room only.

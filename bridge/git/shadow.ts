@@ -1,6 +1,6 @@
 /**
  * The git directory that git is really given: the bridge's own configuration, HEAD as it was read, a copy of the index,
- * and the repository's objects by their place (F-20; security-facts 0.6). The rule not to break: of the repository's
+ * and the repository's objects by their place (F-20). The rule not to break: of the repository's
  * configuration only validated values of a closed list get in here; nothing that names a program, a path or another file.
  * Made anew when what it was made from changed; kept between calls. Called by repository.ts.
  */

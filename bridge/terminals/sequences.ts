@@ -1,7 +1,7 @@
 /**
  * What a program writes, made safe to hand on and cut only where it may be cut: no piece ends inside a code point or an
  * escape sequence, so that a page which begins between two pieces draws what one that saw all draws. Sequences that
- * are too long are left out, counts that would keep a parser busy for minutes are clamped (security-facts 10), and
+ * are too long are left out, counts that would keep a parser busy for minutes are clamped, and
  * hyperlinks have a budget. Pure but for its state. Used by `host.ts`, before its own parser and before any page.
  */
 import { limits } from '#protocol/limits.ts';

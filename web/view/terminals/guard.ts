@@ -1,5 +1,5 @@
 /**
- * What a program may make a terminal do (T72 to T74, security-facts 10). The bridge has cut and clamped before; here is
+ * What a program may make a terminal do (T72 to T74). The bridge has cut and clamped before; here is
  * what only the page knows: how large the screen is, whether anyone is there to be answered, what has to be asked first.
  * A handler that answers true has dealt with the sequence; false leaves it to the library.
  */
