@@ -364,7 +364,7 @@ test('looks: both themes, both widths, without a fault that axe finds', async ({
     await page.screenshot({ path: test.info().outputPath(`terminal-phone-${theme}.png`) });
   }
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
-  const box = await row.getByRole('button', { name: 'Escape' }).boundingBox();
+  const box = await row.getByRole('button', { name: 'Esc' }).boundingBox();
   expect(box?.height).toBeGreaterThanOrEqual(44);
   const found = await new AxeBuilder({ page }).include('.dock').analyze();
   expect(found.violations.map(({ id, nodes }) => [id, nodes.map((node) => node.html.slice(0, 200))])).toEqual([]);

@@ -85,6 +85,6 @@ export const words = {
     row: 'Keys',
     paste: 'Paste',
     faces: { escape: 'Esc', tab: 'Tab', ctrl: 'Ctrl', alt: 'Alt', left: '←', right: '→', up: '↑', down: '↓' },
-    names: { left: 'Left', right: 'Right', up: 'Up', down: 'Down', escape: 'Escape', tab: 'Tab' },
+    names: { left: 'Left', right: 'Right', up: 'Up', down: 'Down' },
   },
 } as const;
