@@ -36,7 +36,7 @@ export class App {
     signedIn: (identity, kept) => this.#connect(identity, kept),
     signedOut: () => this.#disconnect(),
     copyChanged: (copy) => this.#useCopy(copy),
-    onQuota: () => this.toasts.show(text.settings.quota, 'stop'),
+    onQuota: () => this.toasts.show(text.connection.quota, 'stop'),
   });
 
   readonly conversations = new Listing<ConversationSummary>((pages) => this.#listConversations(pages));
