@@ -57,6 +57,7 @@ export const errors = {
   workspace_unknown: ['This workspace is not open.', false],
   workspace_unavailable: ['The folder of this workspace cannot be reached.', false],
   workspace_leased: ['Another bridge is using this workspace.', false],
+  reference_closed: ['This conversation may read this folder, but it is not open as a workspace now.', false],
   workspace_changed: ['The folder of this workspace was replaced. Open it again.', false],
   not_trusted: ['The trust review of this folder found something that must be looked at first.', false],
   invalid_path: ['This is not a valid path.', false],

@@ -262,6 +262,8 @@ export const eventData = {
     title: text(limits.titleUnits),
     /** The conversation it continues. */
     parentId: z.optional(text(100)),
+    /** Workspaces it may read beside its own. */
+    references: z.optional(list(text(100), limits.references)),
   }),
   'conversation.renamed': z.strictObject({
     title: text(limits.titleUnits),

@@ -176,6 +176,8 @@ export const limits = {
   queuedTextUnits: 2000,
   /** One line of a header. */
   titleUnits: 200,
+  /** Other folders a conversation may read: as many names as a person tells apart at a glance. */
+  references: 8,
   /** A paragraph to the agent; longer explanations are prompts. */
   noteUnits: 4000,
 

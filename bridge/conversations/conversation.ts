@@ -67,6 +67,7 @@ export class Conversation {
     this.#effects = new Effects({
       conversationId: this.id,
       workspaceId: row.workspaceId,
+      references: () => this.#header.current.references,
       rooms,
       intake: this.#intake,
       outcomes: this.#outcomes,

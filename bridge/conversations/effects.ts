@@ -21,6 +21,7 @@ import type { ActingAgent, ActingWorkspace, Described, Program, Verdict } from '
 import type { Root } from '../files/contract.ts';
 import { aboutRoot, leadsThroughLink, sha256 } from './about.ts';
 import type { Intake } from './intake.ts';
+import { referenceAt, referencedRoot, type Reference } from './references.ts';
 import type { Outcomes } from './state.ts';
 import type { Rooms } from './rooms.ts';
 import { AgentTerminal, AgentTerminals } from './terminals.ts';
@@ -34,6 +35,8 @@ const ownOptions: readonly ApprovalOption[] = [
 export interface EffectsHost {
   readonly conversationId: string;
   readonly workspaceId: string;
+  /** Folders it may read beside its workspace. */
+  references(): readonly Reference[];
   readonly rooms: Rooms;
   readonly intake: Intake;
   readonly outcomes: Outcomes;
@@ -199,7 +202,9 @@ export class Effects {
     line?: number | undefined;
     limit?: number | undefined;
   }): Promise<string> {
-    const root = this.#root();
+    const own = this.#root();
+    const reference = own.relative(request.path) === null && referenceAt(this.#host.references(), request.path);
+    const root = reference ? referencedRoot(this.#host.rooms, reference) : own;
     const file = root.readText(inside(root, request.path), limits.writeBytes);
     if (file === null) throw new Refusal('not_found');
     if (request.line === undefined && request.limit === undefined) return file.text;
@@ -215,6 +220,10 @@ export class Effects {
     await intake.enqueue(() => undefined);
     await rooms.trust.fresh(this.#host.workspaceId);
     const root = this.#root();
+    if (root.relative(request.path) === null && referenceAt(this.#host.references(), request.path) !== null)
+      throw new Refusal('forbidden', {
+        message: 'This conversation may only read this folder. Nothing was written.',
+      });
     const path = inside(root, request.path);
     const current = root.readText(path, limits.writeBytes);
     // The agent was given the text without its byte order mark and must not lose it for that (case 49).

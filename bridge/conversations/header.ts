@@ -4,6 +4,7 @@
  */
 import type { AgentCommand, AgentOption, BlobRef, Containment, Enforcement, ModeInfo } from '#protocol/events.ts';
 import type { PromptPart } from '#protocol/methods/conversation.ts';
+import type { Reference } from './references.ts';
 
 export interface QueuedPrompt {
   readonly queueId: string;
@@ -31,6 +32,8 @@ export interface Header {
   readonly titled: boolean;
   /** The conversation it was continued from. */
   readonly parentId: string | null;
+  /** Workspaces beside its own that it may read. */
+  readonly references: readonly Reference[];
 }
 
 export const newHeader = (choice: {
@@ -38,6 +41,7 @@ export const newHeader = (choice: {
   titled: boolean;
   modeId: string | null;
   parentId?: string | null;
+  references?: readonly Reference[];
 }): Header => ({
   enforcement: null,
   enforcementWhy: null,
@@ -55,6 +59,7 @@ export const newHeader = (choice: {
   acceptUnrestricted: choice.acceptUnrestricted,
   titled: choice.titled,
   parentId: choice.parentId ?? null,
+  references: choice.references ?? [],
 });
 
 /** Written by `JSON.stringify` of a Header by this bridge alone; a later version adds members with a default here. */

@@ -10,6 +10,7 @@ import type { ConversationRow, Tx } from '../ledger/contract.ts';
 import { Conversation } from './conversation.ts';
 import { newHeader, readHeader } from './header.ts';
 import type { Operation } from './operations.ts';
+import { chosenReferences, type Reference } from './references.ts';
 import type { Rooms } from './rooms.ts';
 import { summarise } from './summary.ts';
 
@@ -85,7 +86,10 @@ export class Conversations {
     return { conversations: rows.slice(0, limit).map((row) => this.#summarise(row)), more: rows.length > limit };
   }
 
-  /** Takes the lease first, then writes (W-02). @throws Refusal unknown_agent, forbidden, workspace_*, as `Worktrees.make` */
+  /**
+   * Takes the lease first, then writes (W-02).
+   * @throws Refusal unknown_agent, forbidden, workspace_*, as `chosenReferences`, as `Worktrees.make`
+   */
   async create(
     params: Params<'conversation.create'>,
     operation: Operation | null,
@@ -101,12 +105,13 @@ export class Conversations {
         message: `${agent.title} may act without asking: ${agent.enforcementWhy} Accept that to start it.`,
       });
     }
+    const references = chosenReferences(this.#rooms, root, params.references ?? []);
     const { parentId } = params;
     const parent = parentId === undefined ? null : ledger.read.conversation(parentId);
     if (parentId !== undefined && parent?.workspaceId !== params.workspaceId) throw new Refusal('unknown_conversation');
     const conversationId = uuid();
     const store = (tx: Tx, where: { workspaceId: string; path: string }): ConversationSummary =>
-      this.#put(tx, { ...params, ...where, conversationId, agentTitle: agent.title }, operation);
+      this.#put(tx, { ...params, ...where, references, conversationId, agentTitle: agent.title }, operation);
     let summary: ConversationSummary;
     if (params.worktree === true) {
       if (parent === null || parentId === undefined) throw new Refusal('bad_request');
@@ -119,16 +124,22 @@ export class Conversations {
 
   #put(
     tx: Tx,
-    made: Params<'conversation.create'> & { conversationId: string; path: string; agentTitle: string },
+    made: Omit<Params<'conversation.create'>, 'references'> & {
+      conversationId: string;
+      path: string;
+      agentTitle: string;
+      references: readonly Reference[];
+    },
     operation: Operation | null,
   ): ConversationSummary {
-    const { conversationId, workspaceId, agentId, agentTitle, parentId } = made;
+    const { conversationId, workspaceId, agentId, agentTitle, parentId, references } = made;
     const title = made.title ?? 'New conversation';
     const header = newHeader({
       acceptUnrestricted: made.acceptUnrestricted === true,
       titled: made.title !== undefined,
       modeId: made.modeId ?? null,
       parentId: parentId ?? null,
+      references,
     });
     const workspacePath = made.path;
     tx.putConversation({
@@ -140,9 +151,10 @@ export class Conversations {
       header: JSON.stringify(header),
     });
     const child = parentId === undefined ? {} : { parentId };
+    const read = references.length === 0 ? {} : { references: references.map((each) => each.workspaceId) };
     tx.append(conversationId, {
       type: 'conversation.created',
-      data: { workspaceId, workspacePath, agentId, agentTitle, title, ...child },
+      data: { workspaceId, workspacePath, agentId, agentTitle, title, ...child, ...read },
     });
     const stored = tx.conversation(conversationId);
     if (stored === null) throw new Error('a conversation just written cannot be read');

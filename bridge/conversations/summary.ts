@@ -16,6 +16,9 @@ export const summarise = (
   workspacePath: row.workspacePath,
   ...(header.parentId === null ? {} : { parentId: header.parentId }),
   ...(worktree === undefined ? {} : { worktree }),
+  ...(header.references.length === 0
+    ? {}
+    : { references: header.references.map(({ workspaceId, path, name }) => ({ workspaceId, path, name })) }),
   title: row.title,
   agentId: row.agentId,
   agentTitle: row.agentTitle,

@@ -162,6 +162,8 @@ export interface Workspaces {
   create(parent: string, name: string): Promise<WorkspaceSummary>;
   /** The live root, lease held. @throws Refusal workspace_unknown, workspace_changed, workspace_unavailable, workspace_leased */
   root(workspaceId: string): Root;
+  /** The live root of a workspace that is open; null for any other: never opens one. @throws Refusal workspace_changed, workspace_unavailable */
+  held(workspaceId: string): Root | null;
   close(workspaceId: string): Promise<void>;
   forget(workspaceId: string): Promise<void>;
   /** Practice only. */

@@ -83,11 +83,8 @@ class Registry implements Workspaces {
   }
 
   root(workspaceId: string): Root {
-    const held = this.#held.get(workspaceId);
-    if (held !== undefined) {
-      held.root.check();
-      return held.root;
-    }
+    const held = this.held(workspaceId);
+    if (held !== null) return held;
     const row = this.#row(workspaceId);
     const taken = this.#take(row.workspaceId, row.path);
     if (taken.root.dev !== row.dev || taken.root.ino !== row.ino) {
@@ -97,6 +94,12 @@ class Registry implements Workspaces {
     this.#held.set(workspaceId, { row, ...taken });
     this.#parts.invalidate();
     return taken.root;
+  }
+
+  held(workspaceId: string): Root | null {
+    const held = this.#held.get(workspaceId);
+    held?.root.check();
+    return held?.root ?? null;
   }
 
   async close(workspaceId: string): Promise<void> {

@@ -25,6 +25,14 @@ export const worktreeInfo = z.strictObject({
   removed: z.boolean(),
 });
 
+/** Another workspace the agent may read in, and never write. */
+export const workspaceReference = z.strictObject({
+  workspaceId: uuid,
+  path: text(limits.pathBytes),
+  name: text(limits.pathBytes),
+});
+export type WorkspaceReference = z.infer<typeof workspaceReference>;
+
 /** Header state: everything a list row or a header needs without reading events. */
 export const conversationSummary = z.strictObject({
   conversationId,
@@ -33,6 +41,8 @@ export const conversationSummary = z.strictObject({
   /** The conversation it was continued from. */
   parentId: z.optional(conversationId),
   worktree: z.optional(worktreeInfo),
+  /** As they were when the conversation was made; one that was closed since is not read. */
+  references: z.optional(list(workspaceReference, limits.references)),
   title: text(limits.titleUnits),
   agentId: text(100),
   agentTitle: text(200),
@@ -206,6 +216,8 @@ export const conversationMethods = {
       parentId: z.optional(conversationId),
       /** In a copy of the repository at its last commit, made for it; with `parentId` only. */
       worktree: z.optional(z.boolean()),
+      /** Other open workspaces it may read and never write (W-03); each once, not its own. */
+      references: z.optional(list(uuid, limits.references)),
     }),
     result: conversationSummary,
     capability: 'conversation.write',
@@ -213,6 +225,7 @@ export const conversationMethods = {
     errors: [
       ...agentErrors,
       'unknown_conversation',
+      'reference_closed',
       'git_unavailable',
       'not_git_repository',
       'git_timeout',
