@@ -42,7 +42,10 @@ export const chosenReferences = (rooms: Rooms, own: Root, workspaceIds: readonly
 export const referenceAt = (references: readonly Reference[], path: string): Reference | null =>
   references
     .filter((each) => contains(each.path, path))
-    .reduce<Reference | null>((best, each) => (best !== null && best.path.length > each.path.length ? best : each), null);
+    .reduce<Reference | null>(
+      (best, each) => (best !== null && best.path.length > each.path.length ? best : each),
+      null,
+    );
 
 /** @throws Refusal reference_closed, not_trusted, workspace_changed, workspace_unavailable */
 export const referencedRoot = (rooms: Rooms, { workspaceId, rootSha256 }: Reference): Root => {
