@@ -43,6 +43,8 @@ export class Dock {
   expanded = $state.raw<readonly string[]>([]);
   file = $state<string | null>(null);
   line = $state<number | null>(null);
+  /** Workspace beside the own whose files are looked at instead. */
+  elsewhere = $state<string | null>(null);
   /** What the changes are of; null is the folder against its index. */
   of = $state.raw<ChangeSource | null>(null);
   /** Id of the entry whose difference is open. */
@@ -72,6 +74,7 @@ export class Dock {
   /** Takes over the dock of a conversation, as it was left. */
   async enter(conversationId: string | null, workspaceId: string | null): Promise<void> {
     if (workspaceId !== this.workspaceId) {
+      this.elsewhere = null;
       this.folder = '';
       this.expanded = [];
       this.file = null;
@@ -124,6 +127,7 @@ export class Dock {
   showFile(path: string, line: number | null = null): void {
     this.#chosen = true;
     this.tab = 'files';
+    this.elsewhere = null;
     this.file = path;
     this.line = line;
     this.folder = path.includes('/') ? path.slice(0, path.lastIndexOf('/')) : '';
@@ -132,6 +136,7 @@ export class Dock {
   showFolder(path: string): void {
     this.#chosen = true;
     this.tab = 'files';
+    this.elsewhere = null;
     this.file = null;
     this.line = null;
     this.folder = path;

@@ -6,7 +6,7 @@ import { limits } from '#protocol/limits.ts';
 import type { FileEntry } from '#protocol/methods/workspace.ts';
 import type { App } from './app.svelte.ts';
 import type { Failure } from './contract.ts';
-import type { Dock } from './dock.svelte.ts';
+import type { FilePlace } from './elsewhere.svelte.ts';
 import { Folder } from './folder.svelte.ts';
 
 interface Common {
@@ -45,10 +45,10 @@ export class Tree {
   readonly at = $derived(this.rows.findIndex(({ id }) => id === this.active));
   readonly #open = $derived.by(() => new Set(this.#dock.expanded));
   #app: App;
-  #dock: Dock;
+  #dock: FilePlace;
   readonly workspaceId: string;
 
-  constructor(app: App, dock: Dock, workspaceId: string) {
+  constructor(app: App, dock: FilePlace, workspaceId: string) {
     this.#app = app;
     this.#dock = dock;
     this.workspaceId = workspaceId;
