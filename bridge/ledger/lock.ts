@@ -3,7 +3,7 @@
  * Who holds it stands in a file beside it, for the words of the refusal only; the lock itself is the truth.
  * Used for the state (one bridge) and for workspaces (leases).
  */
-import { closeSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 
 export interface LockHolder {
@@ -39,7 +39,8 @@ const readHolder = (path: string): LockHolder | null => {
 /** Takes the lock or says who has it (null when that cannot be read). Never waits. @throws where the file cannot be made */
 export const acquireLock = (path: string, about: { pid: number; what: string }): Lock => {
   const described = `${path}.holder`;
-  closeSync(openSync(path, 'a', 0o600));
+  // Only a file that is not there is opened: closing a second descriptor of one that this process has locked would free it.
+  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
   const db = new DatabaseSync(path, { timeout: 0 });
   try {
     db.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE');

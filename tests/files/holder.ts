@@ -6,7 +6,8 @@ const { workspaces } = openRegistry(base, 'second');
 try {
   await workspaces.open({ path });
   process.stdout.write('open\n');
-  setInterval(() => undefined, 1000);
+  // Named, or it and its lease could be collected as garbage.
+  setInterval(() => workspaces, 1000);
 } catch (error) {
   process.stdout.write(`${error instanceof Error ? error.message : ''}\n`);
 }

@@ -270,6 +270,10 @@ describe('locks (L-20, T87)', () => {
       held: false,
       holder: { pid: process.pid, what: 'second' },
     });
+    // Having been asked for again in this process, it is still kept from another one.
+    const other = start('./lock-child.ts', path);
+    const [refusedThere] = (await once(other.stdout, 'data')) as [Buffer];
+    expect(refusedThere.toString()).toBe('refused\n');
     if (taken.held) {
       taken.release();
       taken.release();
