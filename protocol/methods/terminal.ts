@@ -5,7 +5,7 @@
 import { limits } from '../limits.ts';
 import { count, list, name, text, time, uuid, z } from '../schema.ts';
 import type { Method } from './method.ts';
-import { pathErrors, rootErrors } from './workspace.ts';
+import { pathErrors } from './workspace.ts';
 
 const columns = z.int().check(z.minimum(limits.terminalColumnsMin), z.maximum(limits.terminalColumns));
 const rows = z.int().check(z.minimum(1), z.maximum(limits.terminalRows));
@@ -80,7 +80,7 @@ export const terminalMethods = {
     result: terminalInfo,
     capability: 'terminal',
     mutates: true,
-    errors: [...rootErrors, ...pathErrors, 'not_a_directory', 'terminal_limit', 'unsupported_capability'],
+    errors: [...pathErrors, 'not_a_directory', 'terminal_limit'],
   },
   'terminal.rename': {
     params: z.strictObject({ terminalId: uuid, title: name(limits.terminalTitleUnits) }),
