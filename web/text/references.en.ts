@@ -3,7 +3,8 @@ import { formatCount } from './format.ts';
 
 export const words = {
   also: 'Also read from…',
-  about: 'The agent may read there, and not write. Secret files stay secret. This cannot be changed afterwards.',
+  about:
+    'Through the bridge it may read there, and not write; secret files stay secret. An agent that opens files by itself is not held to this. It cannot be changed afterwards.',
   chosen: (count: number) => `${formatCount(count)} chosen`,
   most: (count: number) => `At most ${formatCount(count)}.`,
   reads: (count: number) => `reads ${formatCount(count)} more`,
