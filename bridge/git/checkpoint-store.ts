@@ -43,7 +43,7 @@ const config = `[core]
 [gc]
 \tauto = 0
 `;
-const attributes = '* -text -eol -ident -filter -working-tree-encoding -diff -merge\n';
+const attributes = '* -text -eol -ident -filter -working-tree-encoding !diff -merge\n';
 /** Packages are fetched again, not restored; everything else that is left out is the folder's own choice (.gitignore). */
 const excluded = 'node_modules\n';
 

@@ -18,13 +18,14 @@ import type { Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
 import { knownEvent, type EventOf, type EventType } from '#protocol/events.ts';
 import { uuidv7 } from '#protocol/ids.ts';
-import type { CheckpointInfo, WritePlan } from '#protocol/methods/git.ts';
+import type { CheckpointInfo, FileDiff, WritePlan } from '#protocol/methods/git.ts';
 import { openReceiptKey } from '../../bridge/approvals/keys.ts';
 import { createSeal } from '../../bridge/approvals/seal.ts';
 import type { Root } from '../../bridge/files/contract.ts';
 import { openRoot } from '../../bridge/files/root.ts';
 import { createCheckpoints, type CheckpointRoom } from '../../bridge/git/checkpoints.ts';
 import { makeRunGit } from '../../bridge/git/spawn.ts';
+import { diffBetween } from '../../bridge/git/trees.ts';
 import { openLedger } from '../../bridge/ledger/ledger.ts';
 
 export const gitProgram = '/usr/bin/git';
@@ -78,6 +79,8 @@ export interface Stage {
   plan(checkpointId: string, ids?: string[]): Promise<WritePlan>;
   restore(checkpointId: string, ids?: string[]): ReturnType<CheckpointRoom['restore']>;
   changed(of: { turn: string } | { from: string; to: string | null }): Promise<string[]>;
+  /** What one file of a turn differs in. */
+  difference(turnId: string, path: string): Promise<FileDiff['content']>;
   close(): Promise<void>;
 }
 
@@ -176,6 +179,11 @@ export const openStage = async (
       const { stdout } = await run({ gitDirectory, workTree: null, args, signal: never() });
       const fields = stdout.toString('utf8').split('\0');
       return fields.flatMap((field, at) => (at % 2 === 1 ? [`${fields[at - 1] ?? ''} ${field}`] : [])).sort();
+    },
+    difference: async (turnId, path) => {
+      const pair = await room.pairOf(root, { kind: 'turn', conversationId, turnId }, never());
+      const { content } = await diffBetween(run, pair, { id: Buffer.from(path).toString('base64url') }, never());
+      return content;
     },
     close: async () => {
       await room.close();

@@ -66,6 +66,14 @@ describe('F-23 what a turn changed', () => {
     expect(await stage.changed({ turn: second })).toEqual(['A src/c.ts', 'D src/a.ts']);
   });
 
+  it('shows text as text, whatever the folder says of how to compare it', async () => {
+    put('.gitattributes', '* -diff -text\n');
+    put('a.ts', 'one\ntwo\n');
+    const turnId = await stage.turn(() => put('a.ts', 'one\nthree\n'));
+    const difference = await stage.difference(turnId, 'a.ts');
+    expect(difference).toMatchObject({ kind: 'text', hunks: [{ lines: [' one', '-two', '+three'] }] });
+  });
+
   it('goes up to the files as they are while the turn runs', async () => {
     put('a', '1');
     const turnId = uuid();
