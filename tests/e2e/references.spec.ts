@@ -52,9 +52,12 @@ for (const [width, height, scheme] of [
       if (width < 760) await page.getByRole('button', { name: 'Close the workspace panel' }).click();
       await expect(composer(page)).toHaveValue(`@${join(folder, 'src', 'shared.ts')} `);
 
+      // Any use opens a workspace again: the page must have heard of the end before it is asked to show it.
+      if (width < 760)
+        await page.getByRole('navigation', { name: 'Sections' }).getByRole('button', { name: 'Files' }).click();
       await client.change('workspace.close', { workspaceId });
-      await page.getByRole('button', { name: /^reads 1 more/ }).click();
       await expect(which.getByRole('option', { name: 'library (closed)' })).toBeDisabled();
+      if (width >= 760) await page.getByRole('button', { name: /^reads 1 more/ }).click();
       await expect(panel.getByText('Read only')).toHaveCount(0);
     });
   });
