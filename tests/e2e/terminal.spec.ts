@@ -134,7 +134,9 @@ test('tabs: renamed, split, divided by keyboard, ended on asking, started again'
 
   await keyboard(page, 1).focus();
   await type(page, 'exit 3');
-  await expect(page.getByText('The shell ended with exit code 3.')).toBeVisible();
+  await expect(
+    page.getByRole('tabpanel', { name: 'Terminal' }).getByText('The shell ended with exit code 3.'),
+  ).toBeVisible();
   await expect(tabs(page).nth(1)).toHaveAccessibleName(/, ended$/);
   await page.getByRole('button', { name: 'Start again' }).click();
   await expect(tabs(page).nth(1)).toHaveAccessibleName(/, running$/);
