@@ -197,15 +197,15 @@ export const createCommands = (
       return (await conversations.get(conversationId).send(prompt, operation)) as Answer<'conversation.send'>;
     },
     'conversation.setMode': async ({ params }) => {
-      await conversations.get(params.conversationId).setMode(params.modeId);
+      await conversations.get(params.conversationId).settings.setMode(params.modeId);
       return conversations.summary(params.conversationId);
     },
     'conversation.setModel': async ({ params }) => {
-      await conversations.get(params.conversationId).setModel(params.modelId);
+      await conversations.get(params.conversationId).settings.setModel(params.modelId);
       return conversations.summary(params.conversationId);
     },
     'conversation.setOption': async ({ params }) => {
-      await conversations.get(params.conversationId).setOption(params.optionId, params.value);
+      await conversations.get(params.conversationId).settings.setOption(params.optionId, params.value);
       return conversations.summary(params.conversationId);
     },
     'conversation.subscribe': ({ params, sink }) => {

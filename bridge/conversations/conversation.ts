@@ -18,8 +18,10 @@ import { Intake } from './intake.ts';
 import type { Operation } from './operations.ts';
 import type { Rooms } from './rooms.ts';
 import { AgentSeat, type ProcessSlots } from './seat.ts';
+import { AgentSettings } from './settings.ts';
 import { HeaderState, Outcomes, PromptQueue } from './state.ts';
 import { summarise } from './summary.ts';
+import { TurnFiles } from './turn-files.ts';
 import type { Turn } from './turn.ts';
 
 type Status = Extract<ActivityFrame, { type: 'status' }>['state'];
@@ -33,6 +35,8 @@ export class Conversation {
   readonly #intake: Intake;
   readonly #effects: Effects;
   readonly #seat: AgentSeat;
+  readonly #files: TurnFiles;
+  readonly settings: AgentSettings;
   #turn: Turn | null = null;
   #status: Status = 'idle';
   #quiet: NodeJS.Timeout | null = null;
@@ -92,6 +96,10 @@ export class Conversation {
       },
       stateChanged,
     });
+    this.#files = new TurnFiles(this.id, rooms);
+    const { ledger } = rooms;
+    const process = () => this.#seat.process;
+    this.settings = new AgentSettings({ conversationId: this.id, ledger, header: this.#header, process });
   }
 
   get busy(): boolean {
@@ -252,7 +260,7 @@ export class Conversation {
     try {
       if (this.#seat.process === null) this.#show('starting');
       // The agent writes only once it is asked: both may take their time at once.
-      const [ready] = await Promise.allSettled([this.#ready(turn), this.#recordFiles('before_turn', turn)]);
+      const [ready] = await Promise.allSettled([this.#ready(turn), this.#files.before(turn)]);
       if (ready.status === 'rejected') throw ready.reason;
       if (turn.cancelled || turn.ending) throw new Refusal('cancelled');
       const agent = ready.value;
@@ -267,22 +275,6 @@ export class Conversation {
       else await this.#finish(turn, ended.stopReason, ended.sentence);
     } catch (error) {
       await this.#failed(turn, error);
-    }
-  }
-
-  async #recordFiles(why: 'before_turn' | 'after_turn', turn: Turn): Promise<boolean> {
-    // A turn that was stopped has an end worth recording all the same.
-    const { signal } = why === 'before_turn' ? turn.abort : new AbortController();
-    return (await this.#rooms.checkpoints.record(this.id, why, turn.turnId, signal)) !== null;
-  }
-
-  /** Also what the agent wrote past us, as far as the files were recorded. */
-  async #addChanged(turn: Turn): Promise<void> {
-    try {
-      const paths = await this.#rooms.checkpoints.changedPaths(this.id, turn.turnId);
-      for (const path of paths) turn.changedPaths.add(path);
-    } catch (error) {
-      this.#rooms.log({ event: 'changed_files_unknown', conversation: this.id, error });
     }
   }
 
@@ -329,7 +321,7 @@ export class Conversation {
       await this.#closeWhatIsOpen(turn, reason);
       await this.#outcomes.settle();
       this.#rooms.desk.standing(this.id, null);
-      if (turn.prompted && (await this.#recordFiles('after_turn', turn))) await this.#addChanged(turn);
+      if (turn.prompted) await this.#files.after(turn);
       await this.#rooms.ledger.commit((tx) => this.#storeEnd(tx, turn, reason, sentence));
     } finally {
       // Also when nothing can be stored any more: no turn may read as working without one.
@@ -449,7 +441,7 @@ export class Conversation {
     });
   }
 
-  // The agent and its settings
+  // The agent
 
   async restart(): Promise<void> {
     if (this.#turn !== null) throw new Refusal('turn_active');
@@ -475,37 +467,6 @@ export class Conversation {
     }
     const ended = await this.#seat.stop(byOperator ? 'stopped' : by).finally(() => this.#intake.deafen(false));
     if (ended) await this.#rooms.ledger.commit((tx) => this.#append(tx, { type: 'conversation.closed', data: { by } }));
-  }
-
-  async setMode(modeId: string): Promise<void> {
-    await this.#seat.process?.setMode(modeId);
-    await this.#rooms.ledger.commit((tx) => {
-      this.#append(tx, { type: 'mode', data: { modeId, by: 'operator' } });
-      this.#header.change(tx, { modeId });
-    });
-  }
-
-  async setModel(modelId: string): Promise<void> {
-    await this.#running().setModel(modelId);
-    await this.#rooms.ledger.commit((tx) => {
-      this.#append(tx, { type: 'model', data: { modelId, by: 'operator' } });
-      this.#header.change(tx, { modelId });
-    });
-  }
-
-  async setOption(optionId: string, value: string): Promise<void> {
-    const options = await this.#running().setOption(optionId, value);
-    await this.#rooms.ledger.commit((tx) => {
-      this.#append(tx, { type: 'option', data: { options: [...options] } });
-      this.#header.change(tx, { options });
-    });
-  }
-
-  #running(): AgentProcess {
-    const { process } = this.#seat;
-    if (process === null)
-      throw new Refusal('agent_gone', { message: 'The agent is not running. Send a message to start it.' });
-    return process;
   }
 
   async rename(title: string): Promise<void> {
