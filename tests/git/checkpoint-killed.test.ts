@@ -13,10 +13,11 @@ const recordUntilKilled = async (afterMs: number): Promise<void> => {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'checkpoint-child.ts'), directory.path], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(child.stdout, 'data');
+  const exit = once(child, 'exit');
+  await Promise.race([once(child.stdout, 'data'), exit]);
   await new Promise((done) => setTimeout(done, afterMs));
   child.kill('SIGKILL');
-  await once(child, 'exit');
+  expect(await exit, 'it works until it is killed').toEqual([null, 'SIGKILL']);
 };
 
 it('F-23, D-32: killed at any moment, every checkpoint of the log is whole and every restore has an end', async () => {

@@ -176,6 +176,8 @@ const naive: readonly (readonly string[])[] = [
   ['show', 'HEAD'],
   ['diff', '--', 'a.ext'],
   ['ls-files', '--others'],
+  // As for status, which itself looks in only where it cannot do without.
+  ['-C', 'module', 'status'],
 ];
 const naiveAll = (repository: Repository): void => {
   // A file that was merely touched, as after any build, makes git compare contents.

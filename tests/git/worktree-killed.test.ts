@@ -15,10 +15,11 @@ const workUntilKilled = async (afterMs: number): Promise<void> => {
   const child = spawn(process.execPath, [join(import.meta.dirname, 'worktree-child.ts'), directory.path], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  await once(child.stdout, 'data');
+  const exit = once(child, 'exit');
+  await Promise.race([once(child.stdout, 'data'), exit]);
   await new Promise((done) => setTimeout(done, afterMs));
   child.kill('SIGKILL');
-  await once(child, 'exit');
+  expect(await exit, 'it works until it is killed').toEqual([null, 'SIGKILL']);
 };
 
 it('W-03, D-32: killed at any moment, each act has an end and no folder is left that nobody knows', async () => {
