@@ -7,9 +7,12 @@ import { Bridge, bridge as run, temporary } from '../bridge/process.ts';
 
 export { expect };
 
-/** What the browser itself says while nobody listens on the bridge's port; nothing of ours can keep it from that. */
+/**
+ * What the browser itself says while nobody listens on the bridge's port; nothing of ours can keep it from that. The last
+ * is its own look for a newer service worker, which falls into the gap when the page was opened shortly before.
+ */
 export const refusedConnection =
-  /ERR_CONNECTION_(REFUSED|RESET|CLOSED)|ERR_EMPTY_RESPONSE|WebSocket connection to .* failed/;
+  /ERR_CONNECTION_(REFUSED|RESET|CLOSED)|ERR_EMPTY_RESPONSE|WebSocket connection to .* failed|unknown error occurred when fetching the script/;
 
 /**
  * Collects console errors, uncaught errors, policy violations and requests to any other origin, of the pages and their
