@@ -99,8 +99,10 @@ export const checkRecord = ({ sealed, predicate, statement }: Current): string |
     by: decision?.by ?? author?.by ?? null,
     actionSha256: statement.subject[0]?.digest.sha256 ?? null,
   };
-  const wrong = Object.entries(sealed.stored ?? {}).find(([name, value]) => said[name] !== value);
-  return wrong === undefined ? null : `What is stored beside it as "${wrong[0]}" is not what was signed.`;
+  const stored = sealed.stored ?? {};
+  for (const name in stored)
+    if (said[name] !== stored[name]) return `What is stored beside it as "${name}" is not what was signed.`;
+  return null;
 };
 
 export const checkSubject = function* (current: Current): Steps<string | null> {

@@ -12,6 +12,8 @@ export interface HashPlatform {
   /** 32 bytes. */
   sha256(bytes: Uint8Array): Uint8Array | Promise<Uint8Array>;
   utf8(text: string): Uint8Array;
+  /** Its own, where it has a quicker one than `toBase64`. */
+  base64?(bytes: Uint8Array): string;
 }
 export interface SignaturePlatform extends HashPlatform {
   /** Ed25519; false for anything that is not a valid signature by this key (SPKI, DER). */
@@ -38,8 +40,13 @@ const stored = (node: NodeReader, level: number, index: number): Uint8Array => {
  * What the log holds of a receipt, as Rekor v2 (`dsse` 0.0.2) spells it, in canonical JSON. `publicKeySpki` is of the key
  * that signed. Every member is base64 or fixed, so there is nothing to escape.
  */
-export const leafBody = (payloadSha256: Uint8Array, signature: Uint8Array, publicKeySpki: Uint8Array): string =>
-  `{"apiVersion":"0.0.2","kind":"dsse","spec":{"dsseV002":{"payloadHash":{"algorithm":"SHA2_256","digest":"${toBase64(payloadSha256)}"},"signatures":[{"content":"${toBase64(signature)}","verifier":{"keyDetails":"PKIX_ED25519","publicKey":{"rawBytes":"${keyText(publicKeySpki)}"}}}]}}}`;
+export const leafBody = (
+  payloadSha256: Uint8Array,
+  signature: Uint8Array,
+  publicKeySpki: Uint8Array,
+  base64: (bytes: Uint8Array) => string = toBase64,
+): string =>
+  `{"apiVersion":"0.0.2","kind":"dsse","spec":{"dsseV002":{"payloadHash":{"algorithm":"SHA2_256","digest":"${base64(payloadSha256)}"},"signatures":[{"content":"${base64(signature)}","verifier":{"keyDetails":"PKIX_ED25519","publicKey":{"rawBytes":"${keyText(publicKeySpki)}"}}}]}}}`;
 
 /** One key stands in thousands of leaves. */
 const keyTexts = new WeakMap<Uint8Array, string>();

@@ -175,7 +175,8 @@ const checkReceipt = function* (state: State, sealed: SealedReceipt): Steps<Chec
   const key = state.keys.get(sealed.keyId);
   const payloadSha256 = yield* settled(platform.sha256(sealed.payload));
   const needsLeaf = request.scope === 'all' || sealed.inclusion !== undefined || (sealed.leaf ?? null) !== null;
-  const body = needsLeaf ? leafBody(payloadSha256, sealed.signature, key?.publicKeySpki ?? request.publicKeySpki) : '';
+  const signer = key?.publicKeySpki ?? request.publicKeySpki;
+  const body = needsLeaf ? leafBody(payloadSha256, sealed.signature, signer, platform.base64) : '';
   const leaf = needsLeaf ? yield* leafHash(platform, platform.utf8(body)) : null;
   if (leaf !== null && request.scope === 'all') yield* grow(platform, state.growth, leaf, state.sizes);
 

@@ -46,7 +46,7 @@ export interface DeskOptions {
   readonly timers: { set(run: () => void, afterMs: number): Timer; clear(timer: Timer): void };
   /** Ids and codes only; never a note, a path or a command. */
   readonly log: (line: string, about: Readonly<Record<string, string | number>>) => void;
-  /** Ed25519; `verifyEd25519` of keys.ts. */
+  /** Ed25519; `verifyEd25519` of signature.ts. */
   readonly verifyProof: VerifyProof;
   /** Effective trust of a workspace: its review found nothing, or that was accepted. Looks at the folder. */
   readonly trusted: (workspaceId: string) => boolean;

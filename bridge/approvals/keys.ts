@@ -3,14 +3,7 @@
  * Checked at every start like ssh checks its own; an unsafe key refuses the start, it is never repaired or replaced.
  * Called once, by main and by the verbs that read a state. Key bytes never leave this file except as a KeyObject.
  */
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  verify,
-  type KeyObject,
-} from 'node:crypto';
+import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -184,39 +177,3 @@ export const readReceiptKey = (directory: string): ReceiptKey | null => {
   const key = read(current(directory));
   return key === null ? null : described(key);
 };
-
-const publicKeys = new WeakMap<Uint8Array, KeyObject>();
-/** Parsed once for each array: parsing costs as much as verifying. @throws for anything but an Ed25519 key */
-const publicKeyOf = (publicKeySpki: Uint8Array): KeyObject => {
-  const known = publicKeys.get(publicKeySpki);
-  if (known !== undefined) return known;
-  const key = createPublicKey({ key: Buffer.from(publicKeySpki), format: 'der', type: 'spki' });
-  if (key.asymmetricKeyType !== 'ed25519') throw new TypeError('not an Ed25519 key');
-  publicKeys.set(publicKeySpki, key);
-  return key;
-};
-
-/** Ed25519 over `message`; `publicKeySpki` is DER. False for any key or signature that is not one. */
-export const verifyEd25519 = (publicKeySpki: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean => {
-  try {
-    return verify(null, message, publicKeyOf(publicKeySpki), signature);
-  } catch {
-    return false;
-  }
-};
-
-/** The same on another thread: for thousands in a row. Never rejects. */
-export const verifyEd25519Aside = (
-  publicKeySpki: Uint8Array,
-  message: Uint8Array,
-  signature: Uint8Array,
-): Promise<boolean> =>
-  new Promise((resolve) => {
-    try {
-      verify(null, message, publicKeyOf(publicKeySpki), signature, (error, isValid) =>
-        resolve(error === null && isValid),
-      );
-    } catch {
-      resolve(false);
-    }
-  });

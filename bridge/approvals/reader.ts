@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto';
 import { Refusal } from '#protocol/errors.ts';
-import { guessed, type Signatures } from '#protocol/guess.ts';
+import { guessed } from '#protocol/guess.ts';
 import { keyringOf, type Keyring } from '#protocol/keyring.ts';
 import { limits } from '#protocol/limits.ts';
 import { consistencyProof, inclusionProof } from '#protocol/log.ts';
@@ -22,8 +22,10 @@ import {
   type VerifyPlatform,
 } from '#protocol/verify.ts';
 import type { CheckpointRow, ReceiptRow, Reads, VerifyRow } from '../ledger/contract.ts';
+import { signaturesAside } from './aside.ts';
 import type { ReceiptReader } from './contract.ts';
-import { pemOf, verifyEd25519, verifyEd25519Aside } from './keys.ts';
+import { pemOf } from './keys.ts';
+import { verifyEd25519 } from './signature.ts';
 import { receiptSummary } from './views.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -32,6 +34,7 @@ export const nodePlatform = {
   verify: verifyEd25519,
   utf8: (text) => Buffer.from(text, 'utf8'),
   text: (bytes) => decoder.decode(bytes),
+  base64: (bytes) => bufferOf(bytes).toString('base64'),
 } satisfies VerifyPlatform & { sha256(bytes: Uint8Array): Uint8Array };
 
 export const opensslCommand = (n: number | string): string =>
@@ -106,18 +109,19 @@ export const verifyAll = (
   return verification;
 };
 
-/** The same answer with the signatures checked on other threads, beside the rest: half the time for thousands. */
+/** The same answer with the signatures checked on another thread, beside the rest: half the time for thousands. */
 export const verifyAllAhead = async (...given: Parameters<typeof verifyAll>): Promise<Verification> => {
   const [read, publicKeySpki, bridgeId, checkpoints = read.checkpoints()] = given;
   const request = { publicKeySpki, scope: 'all', bridgeId, rotations: rotationsOf(read), checkpoints } as const;
-  const { last: _, ...verification } = await guessed(nodePlatform, holdAside, (by) =>
-    verifyAsync(by, request, sealedAll(read)),
-  );
-  return verification;
-};
-const holdAside: Signatures = async (asked) => {
-  const answers = await Promise.all(asked.map((each) => verifyEd25519Aside(...each)));
-  return answers.every((isValid) => isValid);
+  const aside = signaturesAside(read.logSize());
+  try {
+    const { last: _, ...verification } = await guessed(nodePlatform, aside.hold, (by) =>
+      verifyAsync(by, request, sealedAll(read)),
+    );
+    return verification;
+  } finally {
+    aside.end();
+  }
 };
 
 const known = (read: Reads, receiptId: string): ReceiptRow => {
@@ -156,7 +160,6 @@ const proven = (read: Reads, size: number): KnownCheckpoint[] =>
 
 /** The same memory, not a copy. */
 const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-const nativeBase64 = (bytes: Uint8Array): string => bufferOf(bytes).toString('base64');
 
 /** As it goes over the wire; `actionUnits` is what is left for the action's text. */
 const sealedView = (row: VerifyRow, actionUnits: number): SealedView => {
@@ -165,7 +168,7 @@ const sealedView = (row: VerifyRow, actionUnits: number): SealedView => {
     text !== null && (actionUnits === Number.POSITIVE_INFINITY || JSON.stringify(text).length <= actionUnits);
   return {
     seq: row.seq,
-    envelope: envelopeText(row, nativeBase64),
+    envelope: envelopeText(row, nodePlatform.base64),
     action: fits ? text : null,
     actionDeleted: row.actionDeleted === 1,
   };

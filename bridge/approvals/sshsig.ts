@@ -3,7 +3,7 @@
  * (PROTOCOL.sshsig of OpenSSH). The namespace inside keeps it from being taken for any other signature. Used by exports.
  */
 import { createHash, sign, type KeyObject } from 'node:crypto';
-import { verifyEd25519 } from './keys.ts';
+import { verifyEd25519 } from './signature.ts';
 
 export const checkpointNamespace = 'countersign-checkpoint';
 const [begin, end] = ['-----BEGIN SSH SIGNATURE-----', '-----END SSH SIGNATURE-----'];

@@ -3,12 +3,14 @@ import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { inThisThread } from '#protocol/guess.ts';
+import { inThisThread, type Signed } from '#protocol/guess.ts';
+import { limits } from '#protocol/limits.ts';
+import { signaturesAside } from '../../bridge/approvals/aside.ts';
 import { createReceiptReader, verifyAll, verifyAllAhead } from '../../bridge/approvals/reader.ts';
 import { openLedgerReadOnly } from '../../bridge/ledger/ledger.ts';
 import { checkLog } from '../../web/workers/verify-checks.ts';
 import { webPlatform } from '../../web/workers/verify-platform.ts';
-import { bridgeId, installationKey, usual } from './history.ts';
+import { bridgeId, installationKey, long, pageKey, signedBy, usual } from './history.ts';
 import { temporary } from './parts.ts';
 import { stage, type Stage } from './stage.ts';
 import { changedDatabase, forgeries } from './tamper.ts';
@@ -120,5 +122,63 @@ describe('signatures checked beside the rest (R-24, T46)', () => {
     expect(aside.problems[0]).toMatchObject({ seq: 6, check: 'signature' });
     expect(pageAside.problems[0]).toMatchObject({ seq: 6, check: 'signature' });
     expect([aside.ok, pageAside.ok]).toEqual([false, false]);
+  });
+
+  it('lead to the same with a thread, wherever in a long log one was changed', async () => {
+    const log = await stage(join(directory.path, 'long'), long(limits.verifyWindow + 20));
+    const count = limits.verifyWindow + 27;
+    for (const place of [null, 3, limits.verifyBatch, count]) {
+      const change = place === null ? () => undefined : flip('receipt', 'signature', `seq = ${place}`, 9);
+      const ledger = openLedgerReadOnly(changedDatabase(log, fresh(), change));
+      const aside = await verifyAllAhead(ledger.read, key, bridgeId);
+      expect(aside).toEqual(verifyAll(ledger.read, key, bridgeId));
+      await ledger.close();
+      expect(aside).toMatchObject({ receipts: count, ok: place === null });
+      expect(aside.problems[0]?.seq ?? null).toBe(place);
+    }
+  });
+});
+
+describe('the thread that checks signatures', () => {
+  const message = (n: number): Uint8Array => new Uint8Array(Buffer.from(`message ${n}`));
+  const good = (n: number): Signed => {
+    const key = n % 2 === 0 ? installationKey : pageKey;
+    return [key.publicKeySpki, message(n), signedBy(key.privateKey, message(n))];
+  };
+  const batch = (from: number): Signed[] => Array.from({ length: limits.verifyBatch }, (_, at) => good(from + at));
+
+  it('answers for each of many batches asked at once, on whichever thread it was checked', async () => {
+    const { hold, end } = signaturesAside(limits.verifyWindow);
+    const wrong = [4, 17];
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => {
+        const asked = batch(at * limits.verifyBatch);
+        return hold(
+          wrong.includes(at) ? asked.with(5, [pageKey.publicKeySpki, message(0), new Uint8Array(64)]) : asked,
+        );
+      }),
+    );
+    end();
+    expect(answers).toEqual(answers.map((_, at) => !wrong.includes(at)));
+  });
+
+  it.each<[string, Signed]>([
+    ['a key that is none', [new Uint8Array(44), message(0), new Uint8Array(64)]],
+    ['no key', [new Uint8Array(), message(0), new Uint8Array(64)]],
+    ['no signature', [installationKey.publicKeySpki, message(0), new Uint8Array()]],
+    ['another message', [installationKey.publicKeySpki, message(2), good(0)[2]]],
+    ['another key', [pageKey.publicKeySpki, message(0), good(0)[2]]],
+  ])('says no to %s, and goes on', async (_what, signed) => {
+    const { hold, end } = signaturesAside(limits.verifyWindow);
+    expect(await hold([good(0), signed])).toBe(false);
+    expect(await hold(batch(0))).toBe(true);
+    end();
+  });
+
+  it('never takes what it did not check for good', async () => {
+    const { hold, end } = signaturesAside(limits.verifyWindow);
+    const asked = hold(batch(0));
+    end();
+    await expect(asked).rejects.toThrow('ended');
   });
 });

@@ -116,7 +116,7 @@ const actionOf = (approval: string, argv: readonly string[]): Uint8Array =>
       workspace: { id: workspaceId, rootSha256: 'c'.repeat(64) },
       effects: [{ type: 'execute', argv, cwd: '/home/u/project' }],
       detail: { argv, cwd: '/home/u/project', env: [] },
-      nonce: `nonce-${approval.slice(-2)}`,
+      nonce: `nonce-${approval.replace(/^.*-0*/, '').padStart(2, '0')}`,
     }),
   );
 const requestOf = (approval: string, size: number, receivedAt: number): Body['request'] => ({
@@ -211,6 +211,11 @@ export const usual = (key: ReceiptKey = installationKey): Draft[] => [
   decision(push),
   outcome(push, 5),
   decision(remove),
+];
+/** As many decisions as make a thread worth its start. */
+export const long = (decisions: number): Draft[] => [
+  ...usual(),
+  ...Array.from({ length: decisions }, (_, at) => decision({ n: 8 + at, argv: ['npm', 'test'], value: 'deny' })),
 ];
 /** The same up to here, then another decision: a second history of one size. */
 export const forked = (): Draft[] => [...usual().slice(0, 6), decision({ ...remove, value: 'allow' })];

@@ -11,7 +11,8 @@ import {
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { keyIdOf, openReceiptKey, readPublicKey, verifyEd25519 } from '../../bridge/approvals/keys.ts';
+import { keyIdOf, openReceiptKey, readPublicKey } from '../../bridge/approvals/keys.ts';
+import { verifyEd25519 } from '../../bridge/approvals/signature.ts';
 import { temporary } from './parts.ts';
 
 let directory: ReturnType<typeof temporary>;

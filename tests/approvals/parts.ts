@@ -18,9 +18,10 @@ import type {
 } from '../../bridge/approvals/contract.ts';
 import { describeCommand, describeWrite } from '../../bridge/approvals/describe.ts';
 import { createDesk } from '../../bridge/approvals/desk.ts';
-import { keyIdOf, openReceiptKey, verifyEd25519, type ReceiptKey } from '../../bridge/approvals/keys.ts';
+import { keyIdOf, openReceiptKey, type ReceiptKey } from '../../bridge/approvals/keys.ts';
 import { createRulebook } from '../../bridge/approvals/policy/rulebook.ts';
 import { createSeal, type DeskSeal } from '../../bridge/approvals/seal.ts';
+import { verifyEd25519 } from '../../bridge/approvals/signature.ts';
 import type { ApprovalRecord, Ledger } from '../../bridge/ledger/contract.ts';
 import { openLedger } from '../../bridge/ledger/ledger.ts';
 

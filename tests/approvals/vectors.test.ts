@@ -1,8 +1,8 @@
 import { createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { openEnvelope, preAuthEncoding } from '#protocol/receipts.ts';
-import { verifyEd25519 } from '../../bridge/approvals/keys.ts';
 import { nodePlatform } from '../../bridge/approvals/reader.ts';
+import { verifyEd25519 } from '../../bridge/approvals/signature.ts';
 import { keys, vectors, worked, type KeyName, type Vector } from './dsse.ts';
 
 const hex = (text: string): Buffer => Buffer.from(text, 'hex');

@@ -12,7 +12,7 @@ import {
   toBase64,
 } from '#protocol/receipts.ts';
 import { verifySync, type VerifyPlatform } from '#protocol/verify.ts';
-import { verifyEd25519 } from '../../bridge/approvals/keys.ts';
+import { verifyEd25519 } from '../../bridge/approvals/signature.ts';
 
 const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text);
 const latin = (bytes: Uint8Array): string => Buffer.from(bytes).toString('latin1');

@@ -16,7 +16,8 @@ import {
 import { z } from '#protocol/schema.ts';
 import { inSync } from '#protocol/steps.ts';
 import { verifySync, type SealedReceipt, type VerifyPlatform } from '#protocol/verify.ts';
-import { keyIdOf, verifyEd25519 } from '../../bridge/approvals/keys.ts';
+import { keyIdOf } from '../../bridge/approvals/keys.ts';
+import { verifyEd25519 } from '../../bridge/approvals/signature.ts';
 
 const uuid = '0197f000-0000-7000-8000-000000000001';
 const digest = 'a'.repeat(64);
