@@ -109,6 +109,7 @@ export class Conversations {
     const { parentId } = params;
     const parent = parentId === undefined ? null : ledger.read.conversation(parentId);
     if (parentId !== undefined && parent?.workspaceId !== params.workspaceId) throw new Refusal('unknown_conversation');
+    if (params.uncommitted === true && params.worktree !== true) throw new Refusal('bad_request');
     const conversationId = uuid();
     const store = (tx: Tx, where: { workspaceId: string; path: string }): ConversationSummary =>
       this.#put(tx, { ...params, ...where, references, conversationId, agentTitle: agent.title }, operation);
@@ -116,7 +117,8 @@ export class Conversations {
     if (params.worktree === true) {
       if (parent === null || parentId === undefined) throw new Refusal('bad_request');
       const title = params.title ?? parent.title;
-      summary = await worktrees.make(actor, { conversationId, parentId, title }, store);
+      const uncommitted = params.uncommitted === true;
+      summary = await worktrees.make(actor, { conversationId, parentId, title, uncommitted }, store);
     } else summary = await ledger.commit((tx) => store(tx, { workspaceId: params.workspaceId, path: root.path }));
     ledger.feed.invalidate('conversations');
     return summary;

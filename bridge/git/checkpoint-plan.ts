@@ -86,7 +86,8 @@ const inTheWay = (state: FileState | null): string | null => {
   return 'Something that checkpoints leave out stands in its place.';
 };
 
-const stateAt = (recorder: Recorder, path: string): FileState | null => {
+/** Null where there is nothing. @throws Refusal workspace_unavailable */
+export const stateAt = (recorder: Recorder, path: string): FileState | null => {
   const slash = path.lastIndexOf('/');
   return recorder.states(slash === -1 ? '' : path.slice(0, slash), [path.slice(slash + 1)])[0] ?? null;
 };

@@ -56,11 +56,18 @@ export type RunGit = (what: {
 export interface Worktrees {
   /**
    * A copy of the parent's repository at its last commit, open as a workspace; then `store`, in the transaction that
-   * ends it. Nothing is left of one that fails. @throws Refusal not_git_repository, git_*, checkpoint_too_large, workspace_*
+   * ends it. With `uncommitted` its files are the parent's as they are now, as far as they may be taken along.
+   * Nothing is left of one that fails. @throws Refusal not_git_repository, git_*, checkpoint_too_large,
+   * repository_changed, workspace_*
    */
   make<T>(
     actor: Actor,
-    what: { readonly conversationId: string; readonly parentId: string; readonly title: string },
+    what: {
+      readonly conversationId: string;
+      readonly parentId: string;
+      readonly title: string;
+      readonly uncommitted?: boolean;
+    },
     store: (tx: Tx, made: { readonly workspaceId: string; readonly path: string }) => T,
   ): Promise<T>;
   /** Undefined for a conversation that works where it is. */

@@ -19,6 +19,7 @@ import { bytesOf, inside, isSecretName, pathOf } from './names.ts';
 import { listsOf, overviewOf, tolerating, type Distance } from './overview.ts';
 import { readHead, type Head } from './refs.ts';
 import { Shadows, type Shadow } from './shadow.ts';
+import { uncommittedOf } from './worktree-along.ts';
 import type { Source } from './worktree-make.ts';
 import { changesBetween, diffBetween, sideOf as sideBetween } from './trees.ts';
 
@@ -36,8 +37,8 @@ type Paired = Exclude<ChangeSource, Own>;
 const isPaired = (of: ChangeSource): of is Paired => ['turn', 'checkpoints', 'worktree'].includes(of.kind);
 
 export interface GitRoom extends Git {
-  /** What a worktree is made of. @throws Refusal as status, checkpoint_too_large */
-  source(root: Root, signal: AbortSignal): Promise<Source>;
+  /** What a worktree is made of, with or without what is uncommitted. @throws Refusal as status, checkpoint_too_large */
+  source(root: Root, uncommitted: boolean, signal: AbortSignal): Promise<Source>;
   close(): void;
 }
 
@@ -138,7 +139,11 @@ export const createGit = (parts: {
         const [found, entries] = await Promise.all([commitOf(repository.run, commit), changesOf(comparison)]);
         return fitting({ ...found, entries, notes: [] });
       }),
-    source: (root, signal) => open(root, signal, sourceOf),
+    source: (root, uncommitted, signal) =>
+      open(root, signal, async (repository) => ({
+        ...(await sourceOf(repository)),
+        uncommitted: uncommitted ? await uncommittedOf(repository, signal) : null,
+      })),
     close: () => shadows.close(),
   };
 };
@@ -169,7 +174,7 @@ const repositoryOf = (
   };
 };
 
-const sourceOf = async ({ head, layout, shadow, run }: Repository): Promise<Source> => {
+const sourceOf = async ({ head, layout, shadow, run }: Repository): Promise<Omit<Source, 'uncommitted'>> => {
   const { commit } = head;
   if (commit === null)
     throw new Refusal('unsupported_git_state', { message: 'There is no commit in this repository yet.' });

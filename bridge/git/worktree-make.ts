@@ -9,6 +9,7 @@ import { limits } from '#protocol/limits.ts';
 import type { RunGit } from './contract.ts';
 import { unsupported } from './layout.ts';
 import { allowed, type Config } from './shadow.ts';
+import type { Uncommitted } from './worktree-along.ts';
 
 /** What `GitRoom.source` reads of a parent. */
 export interface Source {
@@ -21,6 +22,8 @@ export interface Source {
   readonly config: Config;
   readonly exclude: Uint8Array | null;
   readonly shallow: Uint8Array | null;
+  /** Null where it was not asked for. */
+  readonly uncommitted: Uncommitted | null;
 }
 
 export const slugOf = (title: string): string => {

@@ -23,6 +23,7 @@ import { oidsOf, show, type Act, type CheckpointRoom, type Drafted } from './che
 import type { RunGit, TreePair, Worktrees } from './contract.ts';
 import { idOf } from './names.ts';
 import type { GitRoom } from './repository.ts';
+import { nameLeftOut, sayAlong, takeAlong } from './worktree-along.ts';
 import { layDown, slugOf } from './worktree-make.ts';
 import { decide, sidesOf, sizesOf, type Brought } from './worktree-plan.ts';
 
@@ -113,12 +114,12 @@ export const createWorktrees = (parts: WorktreeParts): WorktreeRoom => {
 
   // Making
 
-  const make: Worktrees['make'] = async (actor, { conversationId, parentId, title }, store) => {
+  const make: Worktrees['make'] = async (actor, { conversationId, parentId, title, uncommitted = false }, store) => {
     const parent = ledger.read.conversation(parentId);
     if (parent === null) throw new Refusal('unknown_conversation');
     const root = workspaces.root(parent.workspaceId);
     const signal = AbortSignal.timeout(limits.worktreeMs);
-    const source = await parts.git.source(root, signal);
+    const source = await parts.git.source(root, uncommitted, signal);
     const { commit, objects, prefix } = source;
     const branch = `countersign/${slugOf(title)}`;
     const about = { conversation: conversationId, parent: parentId, commit, branch };
@@ -136,7 +137,8 @@ export const createWorktrees = (parts: WorktreeParts): WorktreeRoom => {
     };
     const begun = await ledger.commit((tx) => {
       const began = `Began to make a worktree at ${commit.slice(0, 10)} on ${branch}`;
-      const receipt = sign(tx, actor, parentId, began, { ...about, rootSha256: root.rootSha256 });
+      const along = source.uncommitted === null ? '' : ' with the uncommitted changes';
+      const receipt = sign(tx, actor, parentId, began + along, { ...about, rootSha256: root.rootSha256 });
       put(tx, conversationId, 'making', { ...begunDetail, begun: receipt.receiptId });
       return receipt;
     });
@@ -147,14 +149,18 @@ export const createWorktrees = (parts: WorktreeParts): WorktreeRoom => {
       const opened = await workspaces.open({ path: join(top, prefix) });
       workspaceId = opened.workspaceId;
       const made = { workspaceId, path: opened.path };
-      const base = await shelf.inOrder(conversationId, (place) =>
-        shelf.scan(place, workspaces.root(made.workspaceId), 'base', signal),
-      );
+      const own = workspaces.root(made.workspaceId);
+      const along = source.uncommitted === null ? null : await takeAlong(root, own, source.uncommitted, signal);
+      const base = await shelf.inOrder(conversationId, (place) => shelf.scan(place, own, 'base', signal));
       return await ledger.commit((tx) => {
         put(tx, conversationId, 'ready', { ...begunDetail, workspaceId, base: base.tree });
         const answer = store(tx, made);
-        const closing = { ...about, begun: begun.receiptId, workspace: made.workspaceId };
-        sign(tx, actor, conversationId, `Made a worktree at ${commit.slice(0, 10)} on ${branch}`, closing, 'ok');
+        const closing = {
+          ...{ ...about, begun: begun.receiptId, workspace: made.workspaceId, base: base.tree },
+          ...(along !== null && { uncommitted: String(along.taken), leftOut: nameLeftOut(along.leftOut) }),
+        };
+        const sentence = `Made a worktree at ${commit.slice(0, 10)} on ${branch}${along === null ? '' : sayAlong(along)}`;
+        sign(tx, actor, conversationId, sentence, closing, 'ok');
         return answer;
       });
     } catch (error) {

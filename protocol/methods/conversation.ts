@@ -216,6 +216,8 @@ export const conversationMethods = {
       parentId: z.optional(conversationId),
       /** In a copy of the repository at its last commit, made for it; with `parentId` only. */
       worktree: z.optional(z.boolean()),
+      /** With what is uncommitted in the folder, as far as it may be taken along; with `worktree` only. */
+      uncommitted: z.optional(z.boolean()),
       /** Other open workspaces it may read and never write (W-03); each once, not its own. */
       references: z.optional(list(uuid, limits.references)),
     }),

@@ -25,6 +25,8 @@ const workUntilKilled = async (afterMs: number): Promise<void> => {
 it('W-03, D-32: killed at any moment, each act has an end and no folder is left that nobody knows', async () => {
   const repo = join(directory.path, 'repo');
   makeRepository(repo, { 'd0/f0': 'first\n' });
+  write(repo, 'd0/f0', 'changed\n');
+  for (let file = 0; file < 20; file += 1) write(repo, `uncommitted/${file}`, `${file}\n`);
   const before = filesOf(join(repo, '.git'));
   for (let run = 0; run < 5; run += 1) await workUntilKilled(60 + ((run * 337) % 900));
   const stage = await openStage(directory.path);
@@ -39,10 +41,11 @@ it('W-03, D-32: killed at any moment, each act has an end and no folder is left 
     expect(receipts.length % 2).toBe(0);
     expect(verifyAll(stage.ledger.read, stage.key.publicKeySpki, stage.ledger.bridgeId).problems).toEqual([]);
     expect(filesOf(join(repo, '.git'))).toEqual(before);
-    const { path, conversationId } = await stage.make('After');
+    const { path, conversationId } = await stage.make('After', true);
+    expect(filesOf(path)).toMatchObject({ 'd0/f0': 'changed\n', 'uncommitted/19': '19\n' });
     write(path, 'after', 'after\n');
     await stage.bring(conversationId);
-    expect(filesOf(repo)['after']).toBe('after\n');
+    expect(filesOf(repo)).toMatchObject({ after: 'after\n', 'd0/f0': 'changed\n', 'uncommitted/19': '19\n' });
   } finally {
     await stage.close();
   }

@@ -18,7 +18,8 @@ import { gitProgram, never, operator, uuid, write, type Content } from './checkp
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /** `directory` may hold an earlier stage, which goes on then. The parent's folder is `repo`, made by the caller. */
-export const openStage = async (directory: string) => {
+/** `whileMaking` happens between what was found in the parent and what is made of it. */
+export const openStage = async (directory: string, whileMaking: () => void = () => undefined) => {
   const [secret, folder] = [join(directory, 'private'), join(directory, 'repo')];
   for (const path of [join(secret, 'blobs'), folder]) mkdirSync(path, { recursive: true, mode: 0o700 });
   const ledger = openLedger({ directory: secret, blobs: join(secret, 'blobs') });
@@ -57,7 +58,14 @@ export const openStage = async (directory: string) => {
   });
   const worktrees = join(directory, 'worktrees');
   const room = createWorktrees({
-    ...{ ledger, seal, run, git, checkpoints, workspaces, now: Date.now, uuid, log },
+    ...{ ledger, seal, run, checkpoints, workspaces, now: Date.now, uuid, log },
+    git: {
+      source: async (root, uncommitted, signal) => {
+        const source = await git.source(root, uncommitted, signal);
+        whileMaking();
+        return source;
+      },
+    },
     directory: worktrees,
   });
   const existing = ledger.read.conversations({ limit: 100 }).find(({ title }) => title === 'Parent');
@@ -79,9 +87,9 @@ export const openStage = async (directory: string) => {
   return {
     ...{ ledger, room, git, workspaces, checkpoints, key, folder, worktrees, parentId, workspaceId },
     /** The folder of a new child and its conversation. */
-    make: (title = 'Try another way') => {
+    make: (title = 'Try another way', uncommitted = false) => {
       const conversationId = uuid();
-      return room.make(operator, { conversationId, parentId, title }, (tx, made) => {
+      return room.make(operator, { conversationId, parentId, title, uncommitted }, (tx, made) => {
         tx.putConversation(rowOf(conversationId, made, title));
         return { conversationId, ...made };
       });

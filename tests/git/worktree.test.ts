@@ -98,6 +98,11 @@ describe('W-03 a worktree', () => {
     await stage.bring(conversationId);
     await stage.remove(conversationId);
     expect(read(repo(), 'a.txt')).toBe('b\n');
+    write(repo(), 'new.txt', 'new\n');
+    const along = await stage.make('Along', true);
+    expect([read(along.path, 'a.txt'), read(along.path, 'new.txt')]).toEqual(['b\n', 'new\n']);
+    expect(read(along.path, '.git/config')).not.toContain('trap');
+    await stage.git.status(stage.workspaces.root(along.workspaceId), never());
     expect(existsSync(marker) ? readFileSync(marker, 'utf8') : '').toBe('');
     // It would have, for plain git.
     expect(() => plainGit(repo(), 'status')).toThrow();
