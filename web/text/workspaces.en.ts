@@ -6,15 +6,6 @@ const files = (count: number): string => `${formatCount(count)} ${count === 1 ? 
 
 export const words = {
   continue: 'Continue in a worktree…',
-  own: 'In its own worktree',
-  about:
-    'Works in a copy of this repository at its last commit, on a branch of its own. This folder stays as it is until you bring something back.',
-  at: (branch: string | null, commit: string) => (branch === null ? `At ${commit}.` : `From ${branch} at ${commit}.`),
-  uncommitted: (count: number) =>
-    `${files(count)} with uncommitted changes ${count === 1 ? 'is' : 'are'} not in it as ${count === 1 ? 'it is' : 'they are'} now.`,
-  filters: 'Files that a program of the repository would fetch (LFS) stay pointers.',
-  looking: 'Looking at the repository…',
-  unborn: 'There is no commit in this repository yet, so there is nothing to begin with.',
   making: 'Making the worktree…',
   child: 'In a worktree',
   of: 'Worktree of',
