@@ -6,6 +6,7 @@ const files = (count: number): string => `${formatCount(count)} ${count === 1 ? 
 
 export const words = {
   continue: 'Continue in a worktree…',
+  looking: 'Looking at the repository…',
   making: 'Making the worktree…',
   child: 'In a worktree',
   of: 'Worktree of',

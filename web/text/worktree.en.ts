@@ -28,6 +28,5 @@ export const words = {
   },
   alongLeft: `Files over ${limits.checkpointFileBytes / 1024 / 1024} MiB and links that lead out are left out too; the receipt names what was.`,
   filters: 'Files that a program of the repository would fetch (LFS) stay pointers.',
-  looking: 'Looking at the repository…',
   unborn: 'There is no commit in this repository yet, so there is nothing to begin with.',
 } as const;
