@@ -379,6 +379,34 @@ export const limits = {
   /** As one text: three lists of long names, and a README. */
   profileBytes: 1 * MiB,
 
+  // The map of a workspace, and excerpts for a message
+  /** A longer line is generated or data, and no hint is looked for in it. */
+  hintLineUnits: 400,
+  /** Symbols, and imports, told of one folder: what a person still reads. */
+  mapNames: 24,
+  /** As one text: what goes along with a message without being the message. */
+  mapBytes: 48 * KiB,
+  /** Files that a page names to an answer with excerpts: what one turn changed, and what is mentioned. */
+  excerptPaths: 100,
+  /** Words of a message that may be a symbol, and as many that may be a file. */
+  excerptWords: 200,
+  /** More is the repository itself, which the agent can read. */
+  excerpts: 8,
+  /** One screen. */
+  excerptLines: 60,
+  /** Of a file of which nothing is named but itself. */
+  excerptHeadLines: 40,
+  /** Shown before a line that is meant, so that its comment is there. */
+  excerptLinesBefore: 2,
+  /** A function of usual length. */
+  excerptLinesAfter: 25,
+  /** Sixty lines of usual length, several times. */
+  excerptBytes: 12_000,
+  /** All together: a few thousand tokens. */
+  excerptsBytes: 24_000,
+  /** A larger file is generated, or data; none of its lines is proposed. */
+  excerptFileBytes: 256 * KiB,
+
   // Git and checkpoints
   /** One git command on a large repository with a cold disk. */
   gitMs: 10 * second,
@@ -474,6 +502,16 @@ export const limits = {
   terminalLinkBurst: 1000,
   /** Output a host has read and not parsed yet, above which the program waits. */
   terminalParseBytes: 1 * MiB,
+  /** Output that goes on in one piece. */
+  terminalPieceBytes: 64 * KiB,
+  /** Output so soon after other output waits so long for more: below a frame. */
+  terminalPieceMs: 3,
+  /** Output that may wait for the parser while more comes: several times a full scrollback of usual lines. */
+  terminalFloodBytes: 2 * MiB,
+  /** Without output for so long, what waits is parsed: longer than a program waits for its page, which is no rest. */
+  terminalRestMs: 100,
+  /** Colours without a reset between them that are carried over what is not parsed. */
+  terminalColourBytes: 16 * KiB,
   /** JavaScript heap of a host: twice what a screen full of colours with its scrollback takes. */
   terminalHeapMiB: 192,
   /** A title is told at most this often. */

@@ -355,6 +355,8 @@ export const createCommands = (
     },
     'workspace.create': async ({ params }) =>
       changed('workspaces', looking(await workspaces.create(params.parent, params.name))),
+    'workspace.excerpts': ({ params: { workspaceId, ...about }, signal }) =>
+      workspaces.excerpts(workspaceId, rooms.trusted(workspaceId), about, signal),
     'workspace.forget': async ({ params }) => {
       if (conversations.active(params.workspaceId).length > 0) throw new Refusal('conversation_active');
       await rooms.terminals.closeAll(params.workspaceId);
@@ -362,6 +364,8 @@ export const createCommands = (
       return changed('workspaces', {});
     },
     'workspace.list': () => ({ workspaces: workspaces.list() }),
+    'workspace.map': ({ params: { workspaceId }, signal }) =>
+      workspaces.map(workspaceId, rooms.trusted(workspaceId), signal),
     'workspace.open': async ({ params }) => {
       if ((params.path === undefined) === (params.practice !== true)) throw new Refusal('bad_request');
       const opened = await workspaces.open(params.path === undefined ? { practice: true } : { path: params.path });

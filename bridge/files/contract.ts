@@ -4,6 +4,7 @@ import type {
   FileEntry,
   FileRead,
   FoundLine,
+  WorkspaceMap,
   WorkspaceProfile,
   WorkspaceSummary,
 } from '#protocol/methods/workspace.ts';
@@ -72,7 +73,7 @@ export type EntryContent =
   | { readonly kind: 'symlink'; readonly target: Buffer };
 
 /**
- * Looks at many files of one moment for a checkpoint, by the walk and the secret policy of `Root`; what is secret under
+ * Looks at many files of one moment, by the walk and the secret policy of `Root`; what is secret under
  * another name is established once for all of them. To be used at once and not kept.
  */
 export interface Recorder {
@@ -80,6 +81,8 @@ export interface Recorder {
   states(folder: string, names: readonly string[]): (FileState | null)[];
   /** Exact bytes with the state they belong to. @throws Refusal as the walk, file_changed, content_too_large */
   read(path: string, maxBytes: number): { readonly bytes: Buffer; readonly revision: string };
+  /** The first bytes. @throws Refusal as `read` */
+  head(path: string, maxBytes: number): Buffer;
   /** A link there with this text would lead to something in the workspace that is not secret. */
   isSafeLink(path: string, target: Buffer): boolean;
 }
@@ -156,6 +159,12 @@ export interface Root {
   close(): void;
 }
 
+/** What excerpts are looked for: the words of a message, and files that are named beside it. */
+export interface About {
+  readonly text: string;
+  readonly paths: readonly string[];
+}
+
 export interface Workspaces {
   list(): WorkspaceSummary[];
   open(where: { path: string } | { practice: true }): Promise<WorkspaceSummary>;
@@ -170,6 +179,15 @@ export interface Workspaces {
   reset(workspaceId: string): Promise<WorkspaceSummary>;
   /** `trusted`: whether text of its files may be part of it. @throws Refusal as `root`, cancelled */
   profile(workspaceId: string, trusted: boolean, signal: AbortSignal): Promise<WorkspaceProfile>;
+  /** As `profile`. */
+  map(workspaceId: string, trusted: boolean, signal: AbortSignal): Promise<WorkspaceMap>;
+  /** As `profile`; none where it is not trusted. */
+  excerpts(
+    workspaceId: string,
+    trusted: boolean,
+    about: About,
+    signal: AbortSignal,
+  ): Promise<Answer<'workspace.excerpts'>>;
   browse(path: string): {
     path: string;
     parent: string | null;

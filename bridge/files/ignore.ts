@@ -1,7 +1,7 @@
 /**
  * Ignore files and patterns (F-06): gitignore's grammar, matched in time that grows with pattern and path alone, because
  * both are hostile. The rule not to break: no pattern of a repository becomes a regular expression.
- * Called by walk.ts, list.ts and the seeker.
+ * Called by walk.ts, list.ts, sources.ts and the seeker.
  */
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
@@ -131,13 +131,18 @@ export const rulesOf = (text: string): Rule[] => {
     .flatMap((line) => (line.length > limits.nameBytes ? [] : (ruleOf(line, budget) ?? [])));
 };
 
-/** What holds in a folder: what held above, and its own ignore files, of which `present` says that there may be some. */
-export const ignoredIn = (beneath: Beneath, folder: Segments, above: Ignored, present = true): Ignored => {
-  const rules = present ? files.flatMap((name) => rulesOf(ignoreText(beneath, [...folder, name]))) : [];
+type TextOf = (path: Segments) => string;
+const ruledIn = (textOf: TextOf, folder: Segments, above: Ignored): Ignored => {
+  const rules = files.flatMap((name) => rulesOf(textOf([...folder, name])));
   return rules.length === 0 ? above : [...above, { depth: folder.length, rules }];
 };
 
-const ignoreText = (beneath: Beneath, path: Segments): string => {
+/** What holds in a folder: what held above, and its own ignore files, of which `present` says that there may be some. */
+export const ignoredIn = (beneath: Beneath, folder: Segments, above: Ignored, present = true): Ignored =>
+  present ? ruledIn((path) => ignoreText(beneath, path), folder, above) : above;
+
+/** The text of an ignore file; '' where it says nothing. */
+export const ignoreText = (beneath: Beneath, path: Segments): string => {
   try {
     return beneath.leaf(path, (leaf) => readWhole(leaf, limits.ignoreBytes)).bytes.toString('utf8');
   } catch (error) {
@@ -155,6 +160,21 @@ export const isIgnored = (ignored: Ignored, path: Segments, folder: boolean): bo
     if (rule !== undefined) return !rule.keeps;
   }
   return false;
+};
+
+/** Whether the ignore files on the way to a path name it, or a folder it lies in; each is read once, by `textOf`. */
+export const ignoring = (textOf: TextOf): ((path: Segments, folder: boolean) => boolean) => {
+  const chains = new Map<string, Ignored>();
+  const chainOf = (folder: Segments): Ignored => {
+    const key = folder.join('/');
+    const known = chains.get(key);
+    if (known !== undefined) return known;
+    const chain = ruledIn(textOf, folder, folder.length === 0 ? [] : chainOf(folder.slice(0, -1)));
+    chains.set(key, chain);
+    return chain;
+  };
+  return (path, folder) =>
+    path.some((_, at) => isIgnored(chainOf(path.slice(0, at)), path.slice(0, at + 1), folder || at < path.length - 1));
 };
 
 /** What is looked into, from patterns with commas between; a folder's name means what lies in it. Null for everything. */

@@ -9,6 +9,7 @@ import type { WorkspaceProfile } from '#protocol/methods/workspace.ts';
 import { z } from '#protocol/schema.ts';
 import type { Root } from './contract.ts';
 import { nameOfFolder } from './folders.ts';
+import { passedOver, quoted } from './sources.ts';
 
 /** Manifests by name, and the stack each stands for; the first that is found names the kind. */
 const stacks: readonly (readonly [name: RegExp, stack: string])[] = [
@@ -50,7 +51,6 @@ const known = new Map(
 );
 const notable =
   /^(readme|license|licence|contributing|changelog|security|agents|claude|gemini)(\.[a-z]+)?$|^(tsconfig\.json|\.editorconfig|\.gitignore)$/i;
-const passedOver = new Set(['.git', 'node_modules', 'vendor', 'target', 'dist', 'build', '.venv', '__pycache__']);
 
 const manifest = z.object({
   name: z.optional(z.string()),
@@ -126,7 +126,7 @@ const packageOf = (root: Root, path: string): { name: string | undefined; words:
 
 /** One line each, so that no name begins a line of its own. */
 const line = (label: string, values: readonly string[]): string[] =>
-  values.length === 0 ? [] : [`${label}: ${values.map((value) => JSON.stringify(value)).join(', ')}`];
+  values.length === 0 ? [] : [`${label}: ${values.map(quoted).join(', ')}`];
 
 const words = (facts: Omit<WorkspaceProfile, 'text'>): string =>
   [

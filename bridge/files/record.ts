@@ -1,14 +1,15 @@
 /**
- * Looks at many files for a checkpoint: their states without opening them, and the exact bytes of those that changed.
+ * Looks at many files, for a checkpoint or a survey: their states without opening them, and the bytes of some of them.
  * The rule not to break: what the walk or the secret policy refuses has no bytes here either. Called by root.ts.
  */
 import { isUtf8 } from 'node:buffer';
 import { lstatSync, readlinkSync, type BigIntStats } from 'node:fs';
 import { Refusal } from '#protocol/errors.ts';
-import { objectOf, parsePath, systemCode, type Beneath, type Directory } from './beneath.ts';
+import { objectOf, parsePath, systemCode, type Beneath, type Directory, type Leaf } from './beneath.ts';
 import type { FileState, Recorder } from './contract.ts';
+import { readAt } from './lines.ts';
 import { resolve } from './list.ts';
-import { readWhole } from './read.ts';
+import { readWhole, steady } from './read.ts';
 import { revisionOf } from './revision.ts';
 import { isSecretPath } from './secrets.ts';
 
@@ -38,6 +39,14 @@ export const createRecorder = (beneath: Beneath, isSecretObject: (object: string
       return { kind: 'unreadable' };
     }
   };
+  const open = <T>(path: string, use: (leaf: Leaf) => T): T => {
+    const segments = parsePath(path);
+    if (isSecretPath(segments)) throw new Refusal('path_denied');
+    return beneath.leaf(segments, (leaf) => {
+      if (isHidden(leaf.stat)) throw new Refusal('path_denied');
+      return use(leaf);
+    });
+  };
 
   return {
     states: (folder, names) => {
@@ -52,14 +61,9 @@ export const createRecorder = (beneath: Beneath, isSecretObject: (object: string
         return names.map(() => (isGone ? null : { kind: 'unreadable' }));
       }
     },
-    read: (path, maxBytes) => {
-      const segments = parsePath(path);
-      if (isSecretPath(segments)) throw new Refusal('path_denied');
-      return beneath.leaf(segments, (leaf) => {
-        if (isHidden(leaf.stat)) throw new Refusal('path_denied');
-        return readWhole(leaf, maxBytes);
-      });
-    },
+    read: (path, maxBytes) => open(path, (leaf) => readWhole(leaf, maxBytes)),
+    head: (path, maxBytes) =>
+      open(path, (leaf) => steady(leaf, (fd, size) => readAt(fd, 0, Math.min(size, maxBytes))).value),
     isSafeLink: (path, target) => {
       if (!isUtf8(target)) return false;
       const leads = resolve(beneath.path, parsePath(path).slice(0, -1), target.toString('utf8'));

@@ -11,7 +11,7 @@ import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { FoundLine } from '#protocol/methods/workspace.ts';
 import { Beneath, isName, objectOf, type Segments } from './beneath.ts';
-import { ignoredIn, includes, isIgnored, type Ignored } from './ignore.ts';
+import { ignoreText, ignoring, includes } from './ignore.ts';
 import { secretObjects } from './objects.ts';
 import { linesWith, patternOf, type Wanted } from './pattern.ts';
 import { readWhole } from './read.ts';
@@ -125,23 +125,9 @@ const walk = (): void => {
 };
 
 /** What a name list says is a proposal: the walker, the ignore files and the pattern here decide. */
-const chains = new Map<string, Ignored>();
-const chainOf = (folder: Segments): Ignored => {
-  const key = folder.join('/');
-  const known = chains.get(key);
-  if (known !== undefined) return known;
-  const chain = ignoredIn(beneath, folder, folder.length === 0 ? [] : chainOf(folder.slice(0, -1)));
-  chains.set(key, chain);
-  return chain;
-};
+const isNamed = ignoring((path) => ignoreText(beneath, path));
 const isHidden = (segments: Segments): boolean =>
-  segments.some((name, at) => {
-    const folder = at < segments.length - 1;
-    return (
-      (folder && name === 'node_modules') ||
-      isIgnored(chainOf(segments.slice(0, at)), segments.slice(0, at + 1), folder)
-    );
-  });
+  segments.slice(0, -1).includes('node_modules') || isNamed(segments, false);
 
 const listen = (): void => {
   parentPort?.on('message', ({ paths, last }: Named) => {

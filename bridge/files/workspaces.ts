@@ -11,7 +11,9 @@ import type { WorkspaceSummary } from '#protocol/methods/workspace.ts';
 import type { Ledger, WorkspaceRow } from '../ledger/contract.ts';
 import { Beneath, asRefusal, isName } from './beneath.ts';
 import type { Root, Workspaces } from './contract.ts';
+import { excerptsOf } from './excerpts.ts';
 import { browseFolder, canonicalFolder, nameOfFolder } from './folders.ts';
+import { mapOf } from './map.ts';
 import { ensurePractice, exists, stage, swap } from './practice.ts';
 import { profileOf } from './profile.ts';
 import { openRoot } from './root.ts';
@@ -142,6 +144,14 @@ class Registry implements Workspaces {
 
   profile(...[workspaceId, trusted, signal]: Parameters<Workspaces['profile']>): ReturnType<Workspaces['profile']> {
     return profileOf(this.root(workspaceId), trusted, signal);
+  }
+
+  map(...[workspaceId, trusted, signal]: Parameters<Workspaces['map']>): ReturnType<Workspaces['map']> {
+    return mapOf(this.root(workspaceId), trusted, signal);
+  }
+
+  excerpts(...[workspaceId, ...rest]: Parameters<Workspaces['excerpts']>): ReturnType<Workspaces['excerpts']> {
+    return excerptsOf(this.root(workspaceId), ...rest);
   }
 
   closeAll(): void {

@@ -45,6 +45,42 @@ export const workspaceProfile = z.strictObject({
 });
 export type WorkspaceProfile = z.infer<typeof workspaceProfile>;
 
+/** Where what is in a workspace (W-05): hints from patterns, of no other standing. */
+export const workspaceMap = z.strictObject({
+  workspaceId: uuid,
+  trusted: z.boolean(),
+  files: count,
+  truncated: z.boolean(),
+  /** Those with files in them, nearest first. No symbols and imports while the folder is not trusted. */
+  directories: list(
+    z.strictObject({
+      path: relative,
+      files: count,
+      languages: list(z.tuple([text(40), count]), 40),
+      /** Exported ones first. */
+      symbols: list(text(80), limits.mapNames),
+      /** Other directories of the workspace, which begin with `./`, and packages. */
+      imports: list(text(limits.pathBytes), limits.mapNames),
+    }),
+    limits.profileFiles,
+  ),
+  /** All of it as one text, for an attachment the operator sees. */
+  text: text(limits.mapBytes),
+});
+export type WorkspaceMap = z.infer<typeof workspaceMap>;
+
+/** Lines of a file that a message is about, word for word. */
+export const excerpt = z.strictObject({
+  path: relative,
+  /** Lines from 1, both included. */
+  from: count,
+  to: count,
+  /** The text names the file, names a line of it, or names what is defined there; or the page named the file. */
+  why: z.enum(['named', 'line', 'defines', 'changed']),
+  text: text(limits.excerptBytes),
+});
+export type Excerpt = z.infer<typeof excerpt>;
+
 export const fileEntry = z.strictObject({
   /** For display: never a substitute for the bytes of the name. */
   name: text(1024),
@@ -278,6 +314,28 @@ export const workspaceMethods = {
     mutates: true,
     errors: ['invalid_path', 'not_found', 'not_a_directory', 'already_exists', 'workspace_leased'],
   },
+  /** What a message is about, proposed for an attachment. None while the folder is not trusted. */
+  'workspace.excerpts': {
+    params: z.strictObject({
+      workspaceId: uuid,
+      /** The message so far. */
+      text: text(limits.promptBytes),
+      /** Files it is known to be about: mentioned in it, or changed by the turn before. */
+      paths: list(relative, limits.excerptPaths),
+    }),
+    result: z.strictObject({
+      workspaceId: uuid,
+      trusted: z.boolean(),
+      excerpts: list(excerpt, limits.excerpts),
+      /** Looked at. */
+      files: count,
+      /** There is more than was looked at, or than is told. */
+      truncated: z.boolean(),
+    }),
+    capability: 'files.read',
+    mutates: false,
+    errors: [...rootErrors],
+  },
   /** Leaves the recent list; its conversations stay. */
   'workspace.forget': {
     params: z.strictObject({ workspaceId: uuid }),
@@ -292,6 +350,14 @@ export const workspaceMethods = {
     capability: 'workspace',
     mutates: false,
     errors: [],
+  },
+  /** As an attachment to a message. */
+  'workspace.map': {
+    params: z.strictObject({ workspaceId: uuid }),
+    result: workspaceMap,
+    capability: 'files.read',
+    mutates: false,
+    errors: [...rootErrors],
   },
   'workspace.open': {
     /** A path, or the practice workspace. */
