@@ -75,9 +75,9 @@ const wishesOf = (root: Root, sources: Sources, words: Words, { text, paths }: A
 
 /** What a text calls by names of files: with a dot or a slash, or capitalised as a Makefile is. */
 const filesIn = (text: string): { name: string; line: number | null }[] => {
-  const found = (text.match(/[^\s"'`<>|,;]+/g) ?? []).flatMap((token) => {
+  const found = (text.match(/@"[^"\n]+"|[^\s"'`<>|,;]+/g) ?? []).flatMap((token) => {
     if (token.length > limits.hintLineUnits) return [];
-    const bare = token.replace(/^[[({@]+/, '').replace(/[\])}.:!?*]+$/, '');
+    const bare = token.replace(/^[[({@"]+/, '').replace(/[\])}.:!?*"]+$/, '');
     const [, name = '', line, hash] = /^(.+?)(?::(\d{1,7})(?:[-:]\d{1,7})?|#L(\d{1,7})\S*)?$/.exec(bare) ?? [];
     if (!/[./]|^[A-Z]/.test(name)) return [];
     const number = line ?? hash;

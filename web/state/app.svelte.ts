@@ -23,7 +23,7 @@ import { Settings } from './settings.svelte.ts';
 import { Toasts } from './toasts.svelte.ts';
 import { Update } from './update.svelte.ts';
 
-export type Overlay = 'palette' | 'new' | 'help' | 'openFolder' | 'newFolder' | null;
+export type Overlay = 'palette' | 'new' | 'help' | 'openFolder' | 'newFolder' | 'context' | null;
 const clockMs = 30_000;
 
 const byActivity = (a: ConversationSummary, b: ConversationSummary): number => b.updatedAt - a.updatedAt;

@@ -13,6 +13,7 @@ export const shortcutIds = [
   'next',
   'previous',
   'composer',
+  'context',
   'help',
 ] as const;
 export type ShortcutId = (typeof shortcutIds)[number];
@@ -30,6 +31,7 @@ export const standardKeys: Readonly<Record<ShortcutId, string>> = {
   next: 'Alt+ArrowDown',
   previous: 'Alt+ArrowUp',
   composer: '/',
+  context: 'Mod+Shift+L',
   help: '?',
 };
 
@@ -45,6 +47,7 @@ export const shortcutNames: Readonly<Record<ShortcutId, string>> = {
   next: text.shortcuts.next,
   previous: text.shortcuts.previous,
   composer: text.shortcuts.composer,
+  context: text.shortcuts.context,
   help: text.shortcuts.help,
 };
 

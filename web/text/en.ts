@@ -291,6 +291,7 @@ export const text = {
     next: 'Next conversation',
     previous: 'Previous conversation',
     composer: 'Write a message',
+    context: 'Add context to a message',
     change: 'Change',
     press: 'Press the new keys…',
     reset: 'Back to default',
