@@ -192,13 +192,16 @@ const slices = (signal: AbortSignal): (() => Promise<void>) => {
   };
 };
 
-/** As the end of a sentence: what was taken and how much was not. */
-export const sayAlong = ({ taken, leftOut }: Along): string => {
-  const counts = new Map<Reason, number>();
-  for (const { why } of leftOut) counts.set(why, (counts.get(why) ?? 0) + 1);
-  const left = [...counts].map(([why, count]) => `${count} ${reasons[why]}`).join(', ');
+/** As the end of a sentence: what was taken and how much was not, with the first names of each kind where they are wanted. */
+export const sayAlong = ({ taken, leftOut }: Along, named: boolean): string => {
+  const kinds = new Map<Reason, string[]>();
+  for (const { name, why } of leftOut) kinds.set(why, [...(kinds.get(why) ?? []), name.slice(0, 60)]);
+  const left = [...kinds].map(([why, names]) => {
+    const rest = names.length > 3 ? ', …' : '';
+    return `${names.length} ${reasons[why]}${named ? ` (${names.slice(0, 3).join(', ')}${rest})` : ''}`;
+  });
   const what = taken === 0 ? 'no uncommitted changes' : `the uncommitted changes of ${plural(taken)}`;
-  return ` with ${what}${left === '' ? '' : `; left out: ${left}`}`;
+  return `with ${what}${left.length === 0 ? '' : `; left out: ${left.join(', ')}`}`;
 };
 
 /** One line each, of the first of them. */

@@ -8,7 +8,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Actor } from '#protocol/actor.ts';
 import { Refusal } from '#protocol/errors.ts';
-import type { Outcome } from '#protocol/events.ts';
+import type { EventDraft, Outcome } from '#protocol/events.ts';
 import type { Answer, Params } from '#protocol/methods.ts';
 import type { WritePlan } from '#protocol/methods/git.ts';
 import { limits } from '#protocol/limits.ts';
@@ -23,7 +23,7 @@ import { oidsOf, show, type Act, type CheckpointRoom, type Drafted } from './che
 import type { RunGit, TreePair, Worktrees } from './contract.ts';
 import { idOf } from './names.ts';
 import type { GitRoom } from './repository.ts';
-import { nameLeftOut, sayAlong, takeAlong } from './worktree-along.ts';
+import { nameLeftOut, sayAlong, takeAlong, type Along } from './worktree-along.ts';
 import { layDown, slugOf } from './worktree-make.ts';
 import { decide, sidesOf, sizesOf, type Brought } from './worktree-plan.ts';
 
@@ -155,12 +155,14 @@ export const createWorktrees = (parts: WorktreeParts): WorktreeRoom => {
       return await ledger.commit((tx) => {
         put(tx, conversationId, 'ready', { ...begunDetail, workspaceId, base: base.tree });
         const answer = store(tx, made);
-        const closing = {
-          ...{ ...about, begun: begun.receiptId, workspace: made.workspaceId, base: base.tree },
-          ...(along !== null && { uncommitted: String(along.taken), leftOut: nameLeftOut(along.leftOut) }),
-        };
-        const sentence = `Made a worktree at ${commit.slice(0, 10)} on ${branch}${along === null ? '' : sayAlong(along)}`;
-        sign(tx, actor, conversationId, sentence, closing, 'ok');
+        const closing = { ...about, begun: begun.receiptId, workspace: made.workspaceId, base: base.tree };
+        const sentence = `Made a worktree at ${commit.slice(0, 10)} on ${branch}`;
+        if (along === null) sign(tx, actor, conversationId, sentence, closing, 'ok');
+        else {
+          const taken = { uncommitted: String(along.taken), leftOut: nameLeftOut(along.leftOut) };
+          sign(tx, actor, conversationId, `${sentence} ${sayAlong(along, false)}`, { ...closing, ...taken }, 'ok');
+          tx.append(conversationId, noticeOf(along));
+        }
         return answer;
       });
     } catch (error) {
@@ -174,6 +176,12 @@ export const createWorktrees = (parts: WorktreeParts): WorktreeRoom => {
       });
       throw error;
     }
+  };
+
+  /** In the conversation, where nobody has to look for it. */
+  const noticeOf = (along: Along): EventDraft => {
+    const sentence = `This worktree began ${sayAlong(along, true)}.`;
+    return { type: 'notice', data: { level: 'info', code: 'taken_along', sentence: sentence.slice(0, 2000) } };
   };
 
   const unmake = async (conversationId: string, workspaceId: string | null): Promise<void> => {

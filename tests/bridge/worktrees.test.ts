@@ -71,6 +71,17 @@ it('W-03: an agent works in the worktree alone; what it wrote is brought back by
   await client.change('conversation.delete', { conversationId });
 });
 
+it('W-03: takes what is uncommitted along only into a worktree', async () => {
+  await stage.start();
+  const agentId = await stage.scripted();
+  const { client, conversationId: parentId } = await stage.talk(agentId);
+  writeFileSync(join(stage.workspace, 'a.txt'), 'uncommitted\n');
+  const params = { workspaceId: stage.workspaceId, agentId, parentId, acceptUnrestricted: true, uncommitted: true };
+  await expect(client.change('conversation.create', params)).rejects.toMatchObject({ code: 'bad_request' });
+  const { workspacePath } = await client.change('conversation.create', { ...params, worktree: true });
+  expect(readFileSync(join(workspacePath, 'a.txt'), 'utf8')).toBe('uncommitted\n');
+});
+
 it('W-03: nothing is brought back under the hands of an agent at work in either folder', async () => {
   await stage.start();
   const agentId = await stage.scripted();

@@ -74,6 +74,47 @@ for (const [width, height] of [
       await expect(page.getByRole('log', { name: 'Conversation' })).toContainText('Brought 1 file back');
       await expectVerified(bridge);
     });
+
+    test('W-03: the uncommitted changes are taken along when asked, and what is left out is said', async ({
+      bridge,
+      open,
+    }) => {
+      test.setTimeout(120_000);
+      const page = await open();
+      const folder = practiceFolder(bridge);
+      const parentId = await practise(page);
+      commit(folder);
+      writeFileSync(join(folder, 'uncommitted.txt'), 'mine\n');
+      writeFileSync(join(folder, 'README.md'), 'changed\n');
+      writeFileSync(join(folder, '.env'), 'KEY=1\n');
+
+      await continueElsewhere(page);
+      const along = dialog(page).getByRole('checkbox', { name: 'With the uncommitted changes (2 files)' });
+      await expect(along).not.toBeChecked();
+      await expect(dialog(page)).toContainText('3 files with uncommitted changes are not in it');
+      await along.check();
+      await expect(dialog(page)).not.toContainText('are not in it');
+      await expect(dialog(page)).toContainText('Left out: 1 file kept secret.');
+      await expectAccessible(page);
+      await dialog(page).getByRole('button', { name: 'Start' }).click();
+      await expect(page).not.toHaveURL(new RegExp(parentId), { timeout: 30_000 });
+      await expect(page.getByRole('log', { name: 'Conversation' })).toContainText(
+        'with the uncommitted changes of 2 files; left out: 1 kept secret (.env).',
+      );
+
+      await page.getByRole('button', { name: 'Review changes' }).first().click();
+      const changes = page.getByRole('tabpanel', { name: 'Changes' });
+      await expect(changes, 'the child itself has done nothing yet').toContainText('No file changed between the two');
+      await changes.getByRole('button', { name: 'Its own worktree' }).click();
+      await page.getByRole('menuitemradio', { name: 'Not committed' }).click();
+      for (const name of ['uncommitted.txt', 'README.md']) await expect(changes).toContainText(name);
+      const client = await bridge.client();
+      const [child] = (await client.call('conversation.list', {})).conversations.filter(({ worktree }) => worktree);
+      const at = child?.workspacePath ?? '';
+      expect(readFileSync(join(at, 'uncommitted.txt'), 'utf8')).toBe('mine\n');
+      expect(readFileSync(join(at, 'README.md'), 'utf8')).toBe('changed\n');
+      expect(existsSync(join(at, '.env'))).toBe(false);
+    });
   });
 }
 

@@ -120,7 +120,7 @@ describe('W-03 a worktree with what is uncommitted', () => {
     write(repo(), 'back\\slash', 'b\n');
     write(repo(), 'new.txt', 'new\n');
 
-    const { path } = await make('Along', true);
+    const { path, conversationId } = await make('Along', true);
     const expected = { 'a.txt': 'a\n', '.env': 'KEY=1\n', 'big.bin': 'small\n', 'new.txt': 'new\n' };
     expect(without(path, '.gitmodules')).toMatchObject(expected);
     expect(Object.keys(without(path)).sort()).toEqual([...Object.keys(expected), '.gitmodules', 'pin.txt'].sort());
@@ -128,6 +128,11 @@ describe('W-03 a worktree with what is uncommitted', () => {
     expect(sentence).toContain('with the uncommitted changes of 1 file; left out: ');
     for (const part of ['3 kept secret', '1 too large', '2 a link that leads out', '2 in a repository of its own'])
       expect(sentence).toContain(part);
+    const [notice] = (stage as Stage).events(conversationId, 'notice');
+    expect(notice?.data).toMatchObject({
+      code: 'taken_along',
+      sentence: expect.stringContaining('1 too large (big.bin)'),
+    });
     expect(detail['leftOut']?.split('\n').sort()).toEqual([
       'large big.bin',
       'link by-full-path',
