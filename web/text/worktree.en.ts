@@ -26,7 +26,7 @@ export const words = {
     ].filter((each) => each !== '');
     return left.length === 0 ? '' : `Left out: ${left.join(', ')}.`;
   },
-  alongLeft: `Files over ${limits.checkpointFileBytes / 1024 / 1024} MiB and links that lead out are left out too; the receipt names what was.`,
+  alongLeft: `Files over ${limits.checkpointFileBytes / 1024 / 1024} MiB and links that lead out are left out too; the conversation says what was.`,
   filters: 'Files that a program of the repository would fetch (LFS) stay pointers.',
   unborn: 'There is no commit in this repository yet, so there is nothing to begin with.',
 } as const;
