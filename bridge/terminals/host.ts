@@ -52,14 +52,19 @@ class Live {
   readonly #reasons = new Set<Reason>();
   readonly exited: Promise<{ code: number | null; signal: string | null }>;
   #collected: Buffer[] = [];
+  #collectedBytes = 0;
   #isScheduled = false;
-  #unparsed = 0;
+  #flushedAt = 0;
   #replays = 0;
   #title: string | null = null;
 
   constructor(pty: Pty, size: TerminalSize) {
     this.#pty = pty;
-    this.#screen = new Screen(size, (title) => this.#titled(title));
+    this.#screen = new Screen(
+      size,
+      (title) => this.#titled(title),
+      (isBehind) => this.#hold('parser', isBehind),
+    );
     pty.onData((bytes) => this.#read(bytes));
     this.exited = new Promise((resolve) =>
       pty.onExit(({ exitCode, signal: number }) => {
@@ -105,32 +110,36 @@ class Live {
     });
   }
 
-  /** One read brings 4 KiB at most: what came in one turn of the event loop goes on as one piece. */
+  /**
+   * One read brings 4 KiB at most, and each piece costs every process on its way: what follows another closely goes on
+   * with what follows it. The first goes on at once.
+   */
   #read(bytes: Buffer): void {
     this.#collected.push(bytes);
+    this.#collectedBytes += bytes.length;
+    if (this.#collectedBytes >= limits.terminalPieceBytes) return this.#flush();
     if (this.#isScheduled) return;
     this.#isScheduled = true;
-    setImmediate(() => {
+    const go = (): void => {
       this.#isScheduled = false;
       this.#flush();
-    });
+    };
+    if (performance.now() - this.#flushedAt > limits.terminalPieceMs) setImmediate(go);
+    else setTimeout(go, limits.terminalPieceMs);
   }
 
   #flush(): void {
     if (this.#replays > 0 || this.#collected.length === 0) return;
     const bytes = this.#sequences.take(Buffer.concat(this.#collected));
     this.#collected = [];
+    this.#collectedBytes = 0;
+    this.#flushedAt = performance.now();
     if (bytes.length === 0) return;
     if (!send(encode(kinds.output, bytes))) {
       this.#hold('pipe', true);
       process.stdout.once('drain', () => this.#hold('pipe', false));
     }
-    this.#unparsed += bytes.length;
-    if (this.#unparsed > limits.terminalParseBytes) this.#hold('parser', true);
-    this.#screen.write(bytes, () => {
-      this.#unparsed -= bytes.length;
-      if (this.#unparsed < limits.terminalParseBytes / 2) this.#hold('parser', false);
-    });
+    this.#screen.write(bytes);
   }
 
   #hold(reason: Reason, isHolding: boolean): void {

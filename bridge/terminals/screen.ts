@@ -7,6 +7,7 @@ import { createRequire } from 'node:module';
 import type { Terminal as Core } from '@xterm/headless';
 import { limits } from '#protocol/limits.ts';
 import type { TerminalSize } from '#protocol/methods/terminal.ts';
+import { lastOf } from './flood.ts';
 
 // Both are bundles of another module system, whose names a static import does not see.
 const load = createRequire(import.meta.url);
@@ -37,8 +38,16 @@ const mouseEncodings: Readonly<Record<string, string>> = { SGR: '\x1b[?1006h', S
 export class Screen {
   readonly #core: Core;
   readonly #serializer = new SerializeAddon();
+  readonly #behind: (isBehind: boolean) => void;
+  /** Came and is not parsed: while more keeps coming there is nobody to see it. */
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #parsingBytes = 0;
+  #resting: NodeJS.Timeout | null = null;
 
-  constructor(size: TerminalSize, titled: (title: string) => void) {
+  /** `behind`: whether the program has to wait for the parser. */
+  constructor(size: TerminalSize, titled: (title: string) => void, behind: (isBehind: boolean) => void) {
+    this.#behind = behind;
     this.#core = new Terminal({
       cols: size.columns,
       rows: size.rows,
@@ -50,18 +59,56 @@ export class Screen {
     this.#core.onTitleChange(titled);
   }
 
-  /** `parsed` runs once these bytes are on the screen. */
-  write(bytes: Uint8Array, parsed: () => void): void {
-    this.#core.write(bytes, parsed);
+  /** Whole sequences only. */
+  write(bytes: Buffer): void {
+    this.#waiting.push(bytes);
+    this.#waitingBytes += bytes.length;
+    if (this.#waitingBytes > limits.terminalFloodBytes && !this.#spared()) return this.#parse();
+    if (this.#resting === null) this.#resting = setTimeout(() => this.#parse(), limits.terminalRestMs).unref();
+    else this.#resting.refresh();
   }
 
   resize({ columns, rows }: TerminalSize): void {
+    this.#parse();
     this.#core.resize(columns, rows);
   }
 
   /** Runs `then` with the replay of everything written before this call, at most `limits.terminalReplayBytes`. */
   replay(then: (replay: Buffer) => void): void {
+    this.#parse();
     this.#core.write('', () => then(this.#serialized()));
+  }
+
+  #parse(): void {
+    if (this.#resting !== null) clearTimeout(this.#resting);
+    this.#resting = null;
+    for (const bytes of this.#waiting) {
+      this.#parsingBytes += bytes.length;
+      this.#core.write(bytes, () => {
+        this.#parsingBytes -= bytes.length;
+        if (this.#parsingBytes < limits.terminalParseBytes / 2) this.#behind(false);
+      });
+    }
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    if (this.#parsingBytes > limits.terminalParseBytes) this.#behind(true);
+  }
+
+  /** Whether what waits became less, by what nobody could see any more. */
+  #spared(): boolean {
+    const { buffer, modes, rows } = this.#core;
+    if (this.#parsingBytes > 0 || buffer.active.type !== 'normal' || modes.originMode || !this.#isWhole()) return false;
+    const last = lastOf(Buffer.concat(this.#waiting), limits.terminalScrollback + 2 * rows);
+    if (last === null || last.length > limits.terminalFloodBytes / 2) return false;
+    this.#waiting = [last];
+    this.#waitingBytes = last.length;
+    return true;
+  }
+
+  /** No part of the screen scrolls by itself. */
+  #isWhole(): boolean {
+    const { buffer } = (this.#core as unknown as Inside)._core;
+    return buffer.scrollTop === 0 && buffer.scrollBottom === this.#core.rows - 1;
   }
 
   #serialized(): Buffer {
@@ -87,7 +134,7 @@ export class Screen {
     const { cursorStyle, cursorBlink } = coreService.decPrivateModes;
     const style = cursorStyles[cursorStyle ?? ''];
     const { originMode } = this.#core.modes;
-    const isWhole = buffer.scrollTop === 0 && buffer.scrollBottom === this.#core.rows - 1;
+    const isWhole = this.#isWhole();
     // Setting a region or the origin moves the cursor, so it is put back.
     const row = buffer.y + 1 - (originMode ? buffer.scrollTop : 0);
     return [

@@ -6,13 +6,20 @@ import { drawn, newCore, size, stateOf } from './parts.ts';
 
 const replayOf = (screen: Screen): Promise<Buffer> => new Promise((resolve) => screen.replay(resolve));
 
+const newScreen = (at = size): Screen =>
+  new Screen(
+    at,
+    () => undefined,
+    () => undefined,
+  );
+
 /** Reattaches after `before`, then goes on with `after`; the page must look as one that saw it all. */
 const reattached = async (before: string | Buffer, after: string | Buffer = ''): Promise<void> => {
-  const screen = new Screen(size, () => undefined);
+  const screen = newScreen(size);
   const sequences = new Sequences();
   const [all, late] = [newCore(), newCore()];
   const first = sequences.take(Buffer.from(before as string));
-  screen.write(first, () => undefined);
+  screen.write(first);
   await drawn(late, await replayOf(screen));
   const rest = sequences.take(Buffer.from(after as string));
   await drawn(late, rest);
@@ -49,8 +56,8 @@ describe('a replay', () => {
   ])('restores %s', (_, before, after) => reattached(before, after));
 
   it('restores a hidden cursor, its style and the encoding of mouse reports', async () => {
-    const screen = new Screen(size, () => undefined);
-    screen.write(Buffer.from('\x1b[?25l\x1b[5 q\x1b[?1003h\x1b[?1006h'), () => undefined);
+    const screen = newScreen(size);
+    screen.write(Buffer.from('\x1b[?25l\x1b[5 q\x1b[?1003h\x1b[?1006h'));
     const late = newCore();
     await drawn(late, await replayOf(screen));
     const inside = (late as unknown as { _core: Record<string, Record<string, unknown>> })._core;
@@ -61,8 +68,8 @@ describe('a replay', () => {
   });
 
   it('replaces what a page shows already', async () => {
-    const screen = new Screen(size, () => undefined);
-    screen.write(Buffer.from('new'), () => undefined);
+    const screen = newScreen(size);
+    screen.write(Buffer.from('new'));
     const late = newCore();
     await drawn(late, 'old\r\n'.repeat(300));
     await drawn(late, await replayOf(screen));
@@ -71,9 +78,9 @@ describe('a replay', () => {
   });
 
   it('holds no query, and asks none of the page that draws it (T73)', async () => {
-    const screen = new Screen(size, () => undefined);
+    const screen = newScreen(size);
     const queries = '\x1b[c\x1b[>c\x1b[5n\x1b[6n\x1b[?6n\x1b[?2026$p\x1bP$q q\x1b\\\x1b[14t\x1b]10;?\x07\x1b]4;1;?\x07';
-    screen.write(Buffer.from(`before ${queries}after`), () => undefined);
+    screen.write(Buffer.from(`before ${queries}after`));
     const late = newCore();
     let answered = '';
     late.onData((text) => (answered += text));
@@ -87,11 +94,11 @@ describe('a replay', () => {
 
   it('stays within its bound, with as much scrollback as fits', async () => {
     const wide = { columns: limits.terminalColumns, rows: limits.terminalRows };
-    const screen = new Screen(wide, () => undefined);
+    const screen = newScreen(wide);
     const line = Array.from({ length: wide.columns }, (_, at) => `\x1b[38;2;${at % 256};${(at * 7) % 256};9mx`).join(
       '',
     );
-    for (let row = 0; row < 900; row += 1) screen.write(Buffer.from(`${line}\r\n`), () => undefined);
+    for (let row = 0; row < 900; row += 1) screen.write(Buffer.from(`${line}\r\n`));
     const replay = await replayOf(screen);
     expect(replay.length).toBeLessThanOrEqual(limits.terminalReplayBytes);
     expect(replay.length).toBeGreaterThan(limits.terminalReplayBytes / 4);
