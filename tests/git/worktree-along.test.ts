@@ -65,6 +65,7 @@ describe('W-03 a worktree with what is uncommitted', () => {
     write(repo(), 'same.txt', 'same\n');
     rmSync(join(repo(), 'folder'), { recursive: true });
     write(repo(), 'folder', 'a file where a folder was\n');
+    plainGit(repo(), 'add', '-A', 'folder');
     rmSync(join(repo(), 'kind.txt'));
     write(repo(), 'kind.txt/deep/er', 'a folder where a file was\n');
     rmSync(join(repo(), 'lead'), { recursive: true });
