@@ -392,7 +392,7 @@ export const limits = {
   excerptWords: 200,
   /** More is the repository itself, which the agent can read. */
   excerpts: 8,
-  /** One screen. */
+  /** About one screen of code. */
   excerptLines: 60,
   /** Of a file of which nothing is named but itself. */
   excerptHeadLines: 40,

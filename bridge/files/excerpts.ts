@@ -70,7 +70,8 @@ const wishesOf = (root: Root, sources: Sources, words: Words, { text, paths }: A
     ...definedBy(sources, words),
     ...paths.map((path): Wish => ({ path, why: 'changed', line: null })),
   ];
-  return [...new Map(all.toReversed().map((wish) => [`${wish.line} ${wish.path}`, wish])).values()].toReversed();
+  const met = new Set<string>();
+  return all.filter(({ path, line }) => met.size < met.add(`${line} ${path}`).size);
 };
 
 /** What a text calls by names of files: with a dot or a slash, or capitalised as a Makefile is. */
@@ -155,19 +156,26 @@ const rangeOf = (sources: Sources, { path, why, line }: Wish, words: Words): Ran
   const isMeant = ({ name, exported }: Definition): boolean =>
     words.marked.includes(name) || (exported && words.plain.includes(name));
   const at = line !== null && line <= lines.length ? line : (definitions.find(isMeant)?.line ?? null);
-  const range = (from: number, to: number): Range => {
-    const most = lines.slice(from - 1, Math.min(to, from + limits.excerptLines - 1));
-    return { path, from, at, lines: most.slice(0, most.findLastIndex((each) => each.trim() !== '') + 1) };
+  const isBlank = (each: number): boolean => (lines[each - 1] ?? '').trim() === '';
+  const range = (first: number, last: number): Range => {
+    let [from, to] = [first, Math.min(last, first + limits.excerptLines - 1, lines.length)];
+    while (from < to && isBlank(from)) from += 1;
+    while (to > from && isBlank(to)) to -= 1;
+    return { path, from, at, lines: lines.slice(from - 1, to) };
   };
   if (at === null) return range(1, limits.excerptHeadLines);
   if (why === 'line') {
     const around = Math.floor(limits.excerptLinesAfter / 2);
     return range(Math.max(1, at - around), at + around);
   }
-  // What comes next is another thing.
-  const next = definitions.find((each) => !each.member && each.line > at)?.line ?? Infinity;
-  return range(Math.max(1, at - limits.excerptLinesBefore), Math.min(at + limits.excerptLinesAfter, next - 1));
+  // What comes next is another thing, and so is what is said above it.
+  let last = Math.min(at + limits.excerptLinesAfter, lines.length);
+  const next = definitions.find((each) => !each.member && each.line > at && each.line <= last)?.line;
+  if (next !== undefined) last = next - 1;
+  while (next !== undefined && last > at && isRemark.test(lines[last - 1] ?? '')) last -= 1;
+  return range(Math.max(1, at - limits.excerptLinesBefore), last);
 };
+const isRemark = /^\s*(?:\/\/|\/\*|\*|#|@)/;
 
 /** As many of the lines as fit. */
 const fitting = (lines: readonly string[], maxBytes: number): readonly string[] => {
