@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from '@playwright/test';
+import { temporary } from '../bridge/process.ts';
 import { plainGit } from '../git/worktree-stage.ts';
 import { allow, composer, expect, expectVerified, practiceFolder, practise, send, test, waiting } from './ground.ts';
 
@@ -153,6 +154,25 @@ test('W-05: the profile of a workspace goes along when it is attached, and can b
   await dialog(page).getByRole('button', { name: 'Start' }).click();
   await expect(page).toHaveURL(/\/c\//);
   await expect(page.getByRole('region', { name: 'Message' })).toContainText('workspace-profile.txt');
+});
+
+test('W-07: a link to a conversation of another folder leads to it among its own', async ({ bridge, open }) => {
+  const page = await open();
+  await practise(page);
+  const { path, remove } = temporary('another');
+  const client = await bridge.client();
+  const { workspaceId } = await client.change('workspace.open', { path });
+  const { conversationId } = await client.change('conversation.create', { workspaceId, agentId: 'practice' });
+  await page.goto(`${bridge.ready.origin}/c/${conversationId}`);
+  const rows = page.getByRole('region', { name: 'Conversations' }).getByRole('link');
+  await expect(rows).toHaveCount(1);
+  await expect(rows).toHaveAttribute('href', `/c/${conversationId}`);
+  // Another one chosen afterwards stays chosen.
+  await page.getByRole('button', { name: /^countersign-another/ }).click();
+  await page.getByRole('menuitemradio', { name: /^Practice folder/ }).click();
+  await expect(page).toHaveURL(`${bridge.ready.origin}/`);
+  await expect(rows).not.toHaveAttribute('href', `/c/${conversationId}`);
+  remove();
 });
 
 test('W-04: closing a workspace says what is active in it, then ends that', async ({ bridge, open }) => {

@@ -164,6 +164,11 @@ export class App {
     this.settings.set({ workspaceId });
   }
 
+  /** The current workspace becomes the one that lists this conversation. */
+  goWhere(summary: ConversationSummary): void {
+    if (!this.#isHere(summary)) this.chooseWorkspace(summary.worktree?.parentWorkspaceId ?? summary.workspaceId);
+  }
+
   /** For every list and header that shows this conversation before the bridge lists it anew. */
   noteSummary(summary: ConversationSummary): void {
     const others = this.conversations.items.filter((one) => one.conversationId !== summary.conversationId);
