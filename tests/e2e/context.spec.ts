@@ -26,6 +26,7 @@ for (const [width, height, scheme] of [
     test('W-05: excerpts that a message is about go along, and what was chosen can be seen and removed', async ({
       open,
     }) => {
+      test.setTimeout(45_000);
       const page = await open();
       await practise(page);
       await composer(page).fill('help with `isLeapYear` as src/slug.js has it');
