@@ -503,7 +503,9 @@ export const limits = {
   /** Output a host has read and not parsed yet, above which the program waits. */
   terminalParseBytes: 1 * MiB,
   /** Output that goes on in one piece. */
-  terminalPieceBytes: 64 * KiB,
+  terminalPieceBytes: 32 * KiB,
+  /** Output on its way from a host to the bridge, above which the program waits: a few pieces, so that neither idles. */
+  terminalPipeBytes: 256 * KiB,
   /** Output so soon after other output waits so long for more: below a frame. */
   terminalPieceMs: 3,
   /** Output that may wait for the parser while more comes: several times a full scrollback of usual lines. */

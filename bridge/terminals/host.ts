@@ -135,7 +135,8 @@ class Live {
     this.#collectedBytes = 0;
     this.#flushedAt = performance.now();
     if (bytes.length === 0) return;
-    if (!send(encode(kinds.output, bytes))) {
+    send(encode(kinds.output, bytes));
+    if (process.stdout.writableLength > limits.terminalPipeBytes && !this.#reasons.has('pipe')) {
       this.#hold('pipe', true);
       process.stdout.once('drain', () => this.#hold('pipe', false));
     }
@@ -162,7 +163,7 @@ class Live {
   }
 }
 
-const send = (frame: Buffer): boolean => process.stdout.write(frame);
+const send = (frame: Buffer): void => void process.stdout.write(frame);
 /** Leaves once the last frame is in the pipe. */
 const leave = (frame: Buffer): void => void process.stdout.write(frame, () => process.exit(0));
 
