@@ -501,15 +501,15 @@ export const limits = {
   /** Hyperlinks at once: two screens full. */
   terminalLinkBurst: 1000,
   /** Output a host has read and not parsed yet, above which the program waits. */
-  terminalParseBytes: 1 * MiB,
+  terminalParseBytes: 1.5 * MiB,
   /** Output that goes on in one piece. */
   terminalPieceBytes: 32 * KiB,
   /** Output on its way from a host to the bridge, above which the program waits: a few pieces, so that neither idles. */
   terminalPipeBytes: 256 * KiB,
   /** Output so soon after other output waits so long for more: below a frame. */
   terminalPieceMs: 3,
-  /** Output that may wait for the parser while more comes: several times a full scrollback of usual lines. */
-  terminalFloodBytes: 2 * MiB,
+  /** Output that may wait for the parser while more comes: twice a full scrollback of usual lines. */
+  terminalFloodBytes: 1 * MiB,
   /** Without output for so long, what waits is parsed: longer than a program waits for its page, which is no rest. */
   terminalRestMs: 100,
   /** Colours without a reset between them that are carried over what is not parsed. */

@@ -63,7 +63,7 @@ export class Screen {
   write(bytes: Buffer): void {
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
-    if (this.#waitingBytes > limits.terminalFloodBytes && !this.#spared()) return this.#parse();
+    if (this.#waitingBytes > limits.terminalFloodBytes) this.#relieve();
     if (this.#resting === null) this.#resting = setTimeout(() => this.#parse(), limits.terminalRestMs).unref();
     else this.#resting.refresh();
   }
@@ -86,7 +86,8 @@ export class Screen {
       this.#parsingBytes += bytes.length;
       this.#core.write(bytes, () => {
         this.#parsingBytes -= bytes.length;
-        if (this.#parsingBytes < limits.terminalParseBytes / 2) this.#behind(false);
+        if (this.#waitingBytes > limits.terminalFloodBytes) this.#relieve();
+        else if (this.#parsingBytes < limits.terminalParseBytes / 2) this.#behind(false);
       });
     }
     this.#waiting = [];
@@ -94,12 +95,19 @@ export class Screen {
     if (this.#parsingBytes > limits.terminalParseBytes) this.#behind(true);
   }
 
+  /** More waits than may. What can be spared is known once nothing is being parsed, so until then the program waits too. */
+  #relieve(): void {
+    if (this.#parsingBytes > 0) return this.#behind(true);
+    if (this.#spared()) this.#behind(false);
+    else this.#parse();
+  }
+
   /** Whether what waits became less, by what nobody could see any more. */
   #spared(): boolean {
     const { buffer, modes, rows } = this.#core;
-    if (this.#parsingBytes > 0 || buffer.active.type !== 'normal' || modes.originMode || !this.#isWhole()) return false;
+    if (buffer.active.type !== 'normal' || modes.originMode || !this.#isWhole()) return false;
     const last = lastOf(Buffer.concat(this.#waiting), limits.terminalScrollback + 2 * rows);
-    if (last === null || last.length > limits.terminalFloodBytes / 2) return false;
+    if (last === null || last.length > limits.terminalFloodBytes * 0.75) return false;
     this.#waiting = [last];
     this.#waitingBytes = last.length;
     return true;
