@@ -49,8 +49,9 @@ for (const path of walk('')) {
   if (type === undefined) throw new Error(`no content type for ${path}`);
   const entry = { sha256: digest(bytes), bytes: bytes.length, type };
   if (compressible.has(extname(path)) && bytes.length > 512) {
+    // 5 % smaller than 9 for two seconds of a build; 11 would be 2 % more for ten.
     const small = brotliCompressSync(bytes, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: 9, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
+      params: { [constants.BROTLI_PARAM_QUALITY]: 10, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length },
     });
     if (small.length < bytes.length * 0.9) {
       writeFileSync(join(folder, `${path}.br`), small);
