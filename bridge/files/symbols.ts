@@ -60,7 +60,8 @@ const scriptPatterns = {
       '^(?:export )?(?:default )?(?:declare )?(?:abstract )?(?:async )?(?:function ?\\*? ?|class |interface |namespace |(?:const )?enum )(I)',
     ),
     pattern('^(?:export )?(?:declare )?type (I) ?[<=]'),
-    pattern('^(?:export )?(?:declare )?(?:const|let|var) (I)'),
+    // What is only fetched from elsewhere is defined there.
+    pattern('^(?:export )?(?:declare )?(?:const|let|var) (I)(?! ?= ?(?:await )?(?:require|import) ?\\()'),
   ],
   members: [
     // A call that ends in a block is none, and says so by its arrow or its `function`.

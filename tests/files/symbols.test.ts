@@ -44,7 +44,7 @@ interface Seven {}
   },
   'a.jsx': {
     text: "const x = require('left-pad');\nfunction Part() {}\n",
-    defines: ['x', 'Part'],
+    defines: ['Part'],
     imports: ['left-pad'],
   },
   'A.svelte': {

@@ -18,7 +18,7 @@ export const words = {
     named: 'named in the message',
     line: 'the line named in the message',
     defines: 'defines what the message names',
-    changed: 'changed in the turn before',
+    changed: 'changed in the last turn',
   } satisfies Record<Excerpt['why'], string>,
   lines: (from: number, to: number) => (from === to ? `line ${from}` : `lines ${from}–${to}`),
   more: (files: number) => `${count(files, 'file')} looked at; there may be more to find.`,
