@@ -31,6 +31,8 @@ export interface Comparison {
   readonly prefix: Buffer;
   /** Null where that side is missing. @throws Refusal path_denied for what is secret under another name */
   side(change: RawChange, side: SideName): Promise<Side | null>;
+  /** For comparisons with the folder: an index of one file, and how it is dropped; null where the whole one is needed. */
+  small?(path: Buffer): { readonly path: string; drop(): void } | null;
   /** The filter a path goes through, for comparisons with the folder; null where none is asked for. */
   filterOf?(path: Buffer): Promise<string | null>;
   /** For comparisons with the folder: what git does not tell of by itself; null where there is nothing. */
@@ -123,8 +125,10 @@ const find = async (
   const named = [path, ...(from === null ? [] : [from])].map(argumentOf);
   // A name that is not UTF-8 cannot be an argument: it is found in the whole list, and compared by its objects.
   if (named.includes(null)) return findOdd(comparison, path, context);
+  const small = from === null ? (comparison.small?.(path) ?? null) : null;
   const ask = async (options: readonly string[]): Promise<Found | null> => {
-    const output = await comparison.run([...command(comparison, options), '--', ...(named as string[])]);
+    const args = [...command(comparison, options), '--', ...(named as string[])];
+    const output = await comparison.run(args, small === null ? {} : { index: small.path });
     const { changes, patch } = parseRaw(output);
     const change = changes.find((each) => each.path.equals(path));
     return change === undefined ? null : { change, patch };
@@ -142,11 +146,15 @@ const find = async (
       throw error;
     }
   };
-  for (const stage of comparison.stages ?? [null]) {
-    const found = await patched(stage === null ? [] : [stage]);
-    if (found === null) break;
-    const unlike = found.change.letter === 'U' && isMissing(found.change.oldMode);
-    if (!unlike) return found;
+  try {
+    for (const stage of comparison.stages ?? [null]) {
+      const found = await patched(stage === null ? [] : [stage]);
+      if (found === null) break;
+      const unlike = found.change.letter === 'U' && isMissing(found.change.oldMode);
+      if (!unlike) return found;
+    }
+  } finally {
+    small?.drop();
   }
   return untracked(comparison, path);
 };

@@ -10,17 +10,19 @@ import { blobSide, type Comparison, type Side } from './compare.ts';
 import type { Layout } from './layout.ts';
 import { argumentOf, pathOf } from './names.ts';
 import { Fields, gitlinks, type RawChange } from './raw.ts';
+import { smallIndex, type Shadow } from './shadow.ts';
 
 type Base = Pick<Comparison, 'run' | 'prefix' | 'isSecret'>;
 
-/** `attributes` as in the shadow: where there are none, git is not asked for them. */
-export const folderComparison = (base: Base, root: Root, layout: Layout, attributes: boolean): Comparison => ({
+export const folderComparison = (base: Base, root: Root, layout: Layout, shadow: Shadow): Comparison => ({
   ...base,
   compare: ['diff'],
+  small: (path) => smallIndex(shadow, path),
   side: async (change, side) =>
     side === 'old' ? blobSide(base.run, change.oldOid) : folderSide(root, layout, base.prefix, change),
   filterOf: async (path) => {
-    if (!attributes && !hasAttributes(layout, path)) return null;
+    // Where there are no attributes, git is not asked for them.
+    if (!shadow.attributes && !hasAttributes(layout, path)) return null;
     return (await filters(base.run, [path])).values().next().value ?? null;
   },
   untracked: (path) => untracked(base, layout, path),

@@ -1,7 +1,9 @@
 /**
  * What the index says beside its entries: its extensions, and how many files it asks not to compare, which would hide what
- * changed in them. Read entry by entry, for the names in it are a stranger's. Pure; called by shadow.ts.
+ * changed in them; and an index of a few of its entries alone, for git reads a whole one whatever it is asked about. Read
+ * entry by entry, for the names in it are a stranger's. Pure; called by shadow.ts.
  */
+import { createHash } from 'node:crypto';
 import { unsupported } from './layout.ts';
 
 export interface IndexFacts {
@@ -12,6 +14,14 @@ export interface IndexFacts {
   readonly assumed: number;
   /** Marked as left out of the folder. */
   readonly skipped: number;
+  /** Null where entries need others to be read: from version 4 on, and in a sparse index. */
+  readonly entries: Entries | null;
+}
+export interface Entries {
+  readonly version: number;
+  readonly oidBytes: 20 | 32;
+  /** Where each begins, and where the last one ends. */
+  readonly starts: Uint32Array;
 }
 
 const header = 12;
@@ -22,8 +32,12 @@ export const readIndex = (index: Buffer, oidBytes: 20 | 32): IndexFacts => {
   const version = index.length < header + oidBytes ? 0 : index.readUInt32BE(4);
   if (index.toString('latin1', 0, 4) !== 'DIRC' || version < 2 || version > 4) throw damaged();
   const end = index.length - oidBytes;
+  const count = index.readUInt32BE(8);
+  if (count * (statBytes + oidBytes) > end) throw damaged();
+  const starts = new Uint32Array(count + 1);
   let [at, assumed, skipped] = [header, 0, 0];
-  for (let left = index.readUInt32BE(8); left > 0; left -= 1) {
+  for (let entry = 0; entry < count; entry += 1) {
+    starts[entry] = at;
     const flagsAt = at + statBytes + oidBytes;
     if (flagsAt + 4 > end) throw damaged();
     const flags = index.readUInt16BE(flagsAt);
@@ -35,7 +49,55 @@ export const readIndex = (index: Buffer, oidBytes: 20 | 32): IndexFacts => {
     // Up to version 3 an entry is filled up to a multiple of eight.
     at = version === 4 ? close + 1 : at + ((close - at + 8) & ~7);
   }
-  return { version, extensions: extensionsOf(index, at, end), assumed, skipped };
+  starts[count] = at;
+  const extensions = extensionsOf(index, at, end);
+  const entries = version === 4 || extensions.has('sdir') ? null : { version, oidBytes, starts };
+  return { version, extensions, assumed, skipped, entries };
+};
+
+/**
+ * An index of all entries of `name`, and of those of `others` that there are; null where `name` has none. `read` gives
+ * the bytes of the index that the entries were read from.
+ */
+export const indexOf = (
+  { version, oidBytes, starts }: Entries,
+  read: (from: number, to: number) => Buffer,
+  name: Buffer,
+  others: readonly Buffer[],
+): Buffer | null => {
+  const count = starts.length - 1;
+  const entryAt = (at: number): Buffer => read(starts[at] ?? 0, starts[at + 1] ?? 0);
+  const nameOf = (entry: Buffer): Buffer => {
+    const flagsAt = statBytes + oidBytes;
+    const from = flagsAt + (version > 2 && (entry.readUInt16BE(flagsAt) & 0x4000) !== 0 ? 4 : 2);
+    return entry.subarray(from, entry.indexOf(0, from));
+  };
+  // Sorted by name, as git refuses them otherwise; a conflict has several of one name.
+  const called = (wanted: Buffer): Buffer[] => {
+    let [low, high] = [0, count];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (Buffer.compare(nameOf(entryAt(middle)), wanted) < 0) low = middle + 1;
+      else high = middle;
+    }
+    const found: Buffer[] = [];
+    for (let at = low; at < count && nameOf(entryAt(at)).equals(wanted); at += 1) found.push(entryAt(at));
+    return found;
+  };
+  const own = called(name);
+  if (own.length === 0) return null;
+  const all = [name, ...others]
+    .sort((a, b) => Buffer.compare(a, b))
+    .flatMap((each) => (each === name ? own : called(each)));
+  const head = Buffer.alloc(header);
+  head.write('DIRC', 'latin1');
+  head.writeUInt32BE(version, 4);
+  head.writeUInt32BE(all.length, 8);
+  const body = Buffer.concat([head, ...all]);
+  const digest = createHash(oidBytes === 20 ? 'sha1' : 'sha256')
+    .update(body)
+    .digest();
+  return Buffer.concat([body, digest]);
 };
 
 // From version 4 on a name begins with how much of the one before is dropped, seven bits a byte.

@@ -222,7 +222,7 @@ const changes = async (repository: Repository, of: Own): Promise<Answer<'git.cha
 
 const comparisonOf = async (repository: Repository, of: Own): Promise<Comparison> => {
   const { run, prefix, isSecret, head, shadow, root, layout } = repository;
-  if (of.kind === 'unstaged') return folderComparison({ run, prefix, isSecret }, root, layout, shadow.attributes);
+  if (of.kind === 'unstaged') return folderComparison({ run, prefix, isSecret }, root, layout, shadow);
   const base = { run, prefix, isSecret, side: blobSides(run) };
   const empty = emptyTree(shadow.objectFormat);
   if (of.kind === 'staged')

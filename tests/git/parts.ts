@@ -123,14 +123,18 @@ const workspaceId = '0198b6d0-0000-7000-8000-000000000001';
 /** `seen` is told of every run of git. */
 export const openRoom = (
   path: string,
-  options: { seen?: (args: readonly string[]) => void; pairOf?: PairOf; privateDirectories?: readonly string[] } = {},
+  options: {
+    seen?: (args: readonly string[], index: string | undefined) => void;
+    pairOf?: PairOf;
+    privateDirectories?: readonly string[];
+  } = {},
 ): Room => {
   const base = makeFolder();
   const privateDirectories = options.privateDirectories ?? [];
   const root = openRoot({ workspaceId, path, privateDirectories, home: base });
   const real = makeRunGit({ program });
   const run: RunGit = (what) => {
-    options.seen?.(what.args);
+    options.seen?.(what.args, what.index);
     return real(what);
   };
   const pairOf: PairOf = options.pairOf ?? (() => Promise.reject(new Refusal('checkpoint_unavailable')));
