@@ -13,7 +13,7 @@ import type { TerminalSize } from '#protocol/methods/terminal.ts';
 import { closeInherited } from '../agents/descriptors.ts';
 import { terminalMarkerName } from '../agents/procfs.ts';
 import { killTree, signal } from '../agents/tree.ts';
-import { encode, encodeJson, FrameReader, kinds, type OpenMessage } from './frames.ts';
+import { encode, encodeJson, FrameReader, headOf, kinds, type OpenMessage } from './frames.ts';
 import { Screen } from './screen.ts';
 import { Sequences } from './sequences.ts';
 
@@ -135,7 +135,11 @@ class Live {
     this.#collectedBytes = 0;
     this.#flushedAt = performance.now();
     if (bytes.length === 0) return;
-    send(encode(kinds.output, bytes));
+    // Behind its head, not copied to it.
+    process.stdout.cork();
+    send(headOf(kinds.output, bytes.length));
+    send(bytes);
+    process.stdout.uncork();
     if (process.stdout.writableLength > limits.terminalPipeBytes && !this.#reasons.has('pipe')) {
       this.#hold('pipe', true);
       process.stdout.once('drain', () => this.#hold('pipe', false));
