@@ -10,39 +10,51 @@ const [LF, CR, ESC] = [0x0a, 0x0d, 0x1b];
 const other = /[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f\xc2]/;
 /** A colour: SGR, of which one without a number or with 0 takes back what was before. */
 const colour = /\x1b\[(0?|[\d:;]{1,64})m/y;
+const everyColour = new RegExp(colour.source, 'g');
 
-/** Where the last `lines` lines of it begin, behind a line that ended at its first column; 0 where there are not so many. */
-const startOfLast = (bytes: Buffer, lines: number): number => {
-  let at = bytes.length;
-  for (let found = 0; found <= lines; found += 1) {
-    at = bytes.lastIndexOf(LF, at - 1);
-    if (at <= 0) return 0;
+/** Whether it is nothing but letters, line ends and colours. Whole sequences only. */
+export const isPlain = (bytes: Buffer): boolean => {
+  const text = bytes.toString('latin1');
+  if (other.test(text)) return false;
+  for (let at = bytes.indexOf(ESC); at !== -1; at = bytes.indexOf(ESC, colour.lastIndex)) {
+    colour.lastIndex = at;
+    if (!colour.test(text)) return false;
   }
-  return bytes[at - 1] === CR ? at + 1 : 0;
+  return true;
 };
 
 /**
- * The end of `bytes` that leads to the same screen as all of them, preceded by the colours that hold there; null where
- * all are needed. They begin at the screen's ground state and hold whole sequences only. `lines`: rows and scrollback,
- * and the rows once more, since the cursor may be anywhere when they begin.
+ * Of plain pieces those at the end that lead to the same screen as all of them, preceded by the colours that hold there;
+ * null where all are needed. They begin at the screen's ground state. `lines`: rows and scrollback, and the rows once
+ * more, since the cursor may be anywhere when they begin.
  */
-export const lastOf = (bytes: Buffer, lines: number): Buffer | null => {
-  const start = startOfLast(bytes, lines);
-  if (start === 0) return null;
-  const text = bytes.toString('latin1');
-  if (other.test(text)) return null;
+export const lastOf = (pieces: readonly Buffer[], lines: number): Buffer[] | null => {
+  let found = 0;
+  for (let piece = pieces.length - 1; piece >= 0; piece -= 1) {
+    const bytes = pieces[piece] ?? Buffer.alloc(0);
+    for (let at = bytes.lastIndexOf(LF); at > 0; at = bytes.lastIndexOf(LF, at - 1)) {
+      found += 1;
+      // What ended its line at the first column.
+      if (found <= lines || bytes[at - 1] !== CR) continue;
+      const colours = coloursOf([...pieces.slice(0, piece), bytes.subarray(0, at)]);
+      return colours === null ? null : [colours, bytes.subarray(at + 1), ...pieces.slice(piece + 1)];
+    }
+  }
+  return null;
+};
+
+/** What holds after them; null where that is more than is carried on. */
+const coloursOf = (pieces: readonly Buffer[]): Buffer | null => {
   let colours: string[] = [];
   let size = 0;
-  for (let at = bytes.indexOf(ESC); at !== -1; at = bytes.indexOf(ESC, colour.lastIndex)) {
-    colour.lastIndex = at;
-    const found = colour.exec(text);
-    if (found === null) return null;
-    if (at >= start) continue;
-    const [whole, numbers = ''] = found;
-    if (numbers === '' || numbers === '0') [colours, size] = [[], 0];
-    colours.push(whole);
-    size += whole.length;
-    if (size > limits.terminalColourBytes) return null;
+  for (const bytes of pieces) {
+    if (!bytes.includes(ESC)) continue;
+    for (const [whole, numbers] of bytes.toString('latin1').matchAll(everyColour)) {
+      if (numbers === '' || numbers === '0') [colours, size] = [[], 0];
+      colours.push(whole);
+      size += whole.length;
+      if (size > limits.terminalColourBytes) return null;
+    }
   }
-  return Buffer.concat([Buffer.from(colours.join(''), 'latin1'), bytes.subarray(start)]);
+  return Buffer.from(colours.join(''), 'latin1');
 };

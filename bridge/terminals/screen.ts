@@ -7,7 +7,7 @@ import { createRequire } from 'node:module';
 import type { Terminal as Core } from '@xterm/headless';
 import { limits } from '#protocol/limits.ts';
 import type { TerminalSize } from '#protocol/methods/terminal.ts';
-import { lastOf } from './flood.ts';
+import { isPlain, lastOf } from './flood.ts';
 
 // Both are bundles of another module system, whose names a static import does not see.
 const load = createRequire(import.meta.url);
@@ -42,6 +42,7 @@ export class Screen {
   /** Came and is not parsed: while more keeps coming there is nobody to see it. */
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
+  #isPlain = true;
   #parsingBytes = 0;
   #resting: NodeJS.Timeout | null = null;
 
@@ -63,6 +64,7 @@ export class Screen {
   write(bytes: Buffer): void {
     this.#waiting.push(bytes);
     this.#waitingBytes += bytes.length;
+    this.#isPlain &&= isPlain(bytes);
     if (this.#waitingBytes > limits.terminalFloodBytes) this.#relieve();
     if (this.#resting === null) this.#resting = setTimeout(() => this.#parse(), limits.terminalRestMs).unref();
     else this.#resting.refresh();
@@ -92,6 +94,7 @@ export class Screen {
     }
     this.#waiting = [];
     this.#waitingBytes = 0;
+    this.#isPlain = true;
     if (this.#parsingBytes > limits.terminalParseBytes) this.#behind(true);
   }
 
@@ -105,11 +108,12 @@ export class Screen {
   /** Whether what waits became less, by what nobody could see any more. */
   #spared(): boolean {
     const { buffer, modes, rows } = this.#core;
-    if (buffer.active.type !== 'normal' || modes.originMode || !this.#isWhole()) return false;
-    const last = lastOf(Buffer.concat(this.#waiting), limits.terminalScrollback + 2 * rows);
-    if (last === null || last.length > limits.terminalFloodBytes * 0.75) return false;
-    this.#waiting = [last];
-    this.#waitingBytes = last.length;
+    if (!this.#isPlain || buffer.active.type !== 'normal' || modes.originMode || !this.#isWhole()) return false;
+    const last = lastOf(this.#waiting, limits.terminalScrollback + 2 * rows);
+    const bytes = last?.reduce((sum, { length }) => sum + length, 0) ?? 0;
+    if (last === null || bytes > limits.terminalFloodBytes * 0.75) return false;
+    this.#waiting = last;
+    this.#waitingBytes = bytes;
     return true;
   }
 

@@ -24,7 +24,7 @@ export const reasons: Readonly<Record<string, string>> = {
   '16 a checkpoint where nothing changed':
     'git asks for the times of 20,000 files in C and on several threads; ours looks at each from JavaScript by the walker’s descriptors, so that nothing is read through a link',
   '17 terminal: output, MB/s':
-    'four programs on two cores where the floor has three: for 20 MB the host takes 0.45 s of CPU, the bridge 0.25 s, the parser of the page 0.65 s; 0.71 to 0.99× between runs',
+    'four programs on two cores where the floor has three: for 20 MB the host takes 0.45 s of CPU, the bridge 0.25 s, the parser of the page 0.65 s; 0.79 to 1.07× between runs',
   '18 approval click → agent answered, durable, p99':
     'one fsync of about twenty pages, after up to 5 ms in which others may share it; the tail is the disk’s, as the floor’s p99 shows',
   '19 10,000 receipts verified, process included':

@@ -16,7 +16,7 @@ import { figure, quantile, timesFloor, type Row } from './measure.ts';
 
 const size = { columns: 120, rows: 40 };
 const floodBytes = 20_000_000;
-const runs = 3;
+const runs = 5;
 
 const bareProgram = `
 const { WebSocketServer } = require('ws');
