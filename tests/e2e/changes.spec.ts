@@ -275,6 +275,21 @@ test('a queued review waits for the turn that runs', async ({ scene, bridge }) =
   expect((await client.call('conversation.get', { conversationId })).queue).toHaveLength(1);
 });
 
+test('U-41: colours stay when the list is read anew and this file is as it was', async ({ scene }) => {
+  const { page, folder } = scene;
+  change(folder);
+  await openChanges(page);
+  await listed(page, /values\.ts/).click();
+  await expect(diff(page, 'values.ts').locator('.x-keyword').first()).toBeVisible({ timeout: 30_000 });
+  for (const word of ['one', 'two', 'three']) {
+    appendFileSync(join(folder, 'README.md'), `${word}\n`);
+    await panel(page).getByRole('button', { name: 'Look again' }).click();
+    // What was coloured may not lose it a moment later, and nothing on the page tells when the list has come.
+    await page.waitForTimeout(700);
+    await expect(diff(page, 'values.ts').locator('.x-keyword').first()).toBeVisible();
+  }
+});
+
 for (const theme of ['light', 'dark'] as const)
   test(`U-50: no fault for a screen reader or a keyboard, ${theme}`, async ({ scene }) => {
     const { page, folder } = scene;
