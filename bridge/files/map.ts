@@ -6,8 +6,9 @@
 import { posix } from 'node:path';
 import { limits } from '#protocol/limits.ts';
 import type { WorkspaceMap } from '#protocol/methods/workspace.ts';
+import { quoted } from '#protocol/quoted.ts';
 import type { Root } from './contract.ts';
-import { quoted, sourcesOf, type Source, type Sources } from './sources.ts';
+import { sourcesOf, type Source, type Sources } from './sources.ts';
 import { languageOf } from './symbols.ts';
 
 type Folder = WorkspaceMap['directories'][number];

@@ -6,10 +6,11 @@
 import { Refusal } from '#protocol/errors.ts';
 import { limits } from '#protocol/limits.ts';
 import type { WorkspaceProfile } from '#protocol/methods/workspace.ts';
+import { quoted } from '#protocol/quoted.ts';
 import { z } from '#protocol/schema.ts';
 import type { Root } from './contract.ts';
 import { nameOfFolder } from './folders.ts';
-import { passedOver, quoted } from './sources.ts';
+import { passedOver } from './sources.ts';
 
 /** Manifests by name, and the stack each stands for; the first that is found names the kind. */
 const stacks: readonly (readonly [name: RegExp, stack: string])[] = [

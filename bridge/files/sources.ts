@@ -17,13 +17,6 @@ export const passedOver: ReadonlySet<string> = new Set([
   ...['.git', 'node_modules', 'vendor', 'target', 'dist', 'build', '.venv', '__pycache__'],
 ]);
 
-/** In quotes, with nothing in it that could begin a line or act on a screen. */
-export const quoted = (name: string): string =>
-  JSON.stringify(name).replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`,
-  );
-
 export interface Source {
   readonly path: string;
   /** Of the beginning of the file; null where it is no text to be read here. */

@@ -1,6 +1,7 @@
 /** What goes along with a message from its workspace (W-05): its files, and their text. Pure. */
 import type { BlobRef } from '#protocol/events.ts';
 import type { Excerpt } from '#protocol/methods/workspace.ts';
+import { quoted } from '#protocol/quoted.ts';
 import type { BlockSlot } from './contract.ts';
 
 export const contextFiles = {
@@ -10,13 +11,6 @@ export const contextFiles = {
 } as const;
 const names: ReadonlySet<string | undefined> = new Set(Object.values(contextFiles));
 export const isContext = (blob: BlobRef): boolean => names.has(blob.name);
-
-/** In quotes, with nothing in it that could begin a line or act on a screen. */
-const quoted = (name: string): string =>
-  JSON.stringify(name).replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    (sign) => `\\u{${(sign.codePointAt(0) ?? 0).toString(16)}}`,
-  );
 
 /** Every line of a file stands behind its number, so that none passes for a line of this text. */
 export const excerptsText = (excerpts: readonly Excerpt[]): string =>
