@@ -164,9 +164,10 @@ export class App {
     this.settings.set({ workspaceId });
   }
 
-  /** The current workspace becomes the one that lists this conversation. */
+  /** The current workspace is the one that lists this conversation, and stays it when the bridge comes back elsewhere. */
   goWhere(summary: ConversationSummary): void {
-    if (!this.#isHere(summary)) this.chooseWorkspace(summary.worktree?.parentWorkspaceId ?? summary.workspaceId);
+    const here = this.#isHere(summary) ? this.workspace?.workspaceId : undefined;
+    this.chooseWorkspace(here ?? summary.worktree?.parentWorkspaceId ?? summary.workspaceId);
   }
 
   /** For every list and header that shows this conversation before the bridge lists it anew. */
